@@ -1,6 +1,6 @@
-"""Training of a translator on sentence pairs, in a run directory from which it resumes.
+"""Training of a translator on sentence pairs, in a run directory from which it can resume.
 
-The names are loaded on first use, since options, presets and a run need not wait for Keras.
+The names are loaded on first use, because options, presets and runs don't need Keras.
 """
 
 from keras_bahdanau.settings.lazy import lazy_names

@@ -1,4 +1,4 @@
-"""Data of a training: pairs in memory, shards or several corpora; links, teacher, and batches."""
+"""Training data: pairs in memory, shards or several corpora, with links, a teacher and batches."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from keras_bahdanau.text.features import require_token
 from keras_bahdanau.training.infer import SIDES, Facts, types_of
 from keras_bahdanau.training.presets.preset import AUTO
 
-LONGEST_VALID = 512  # tokens of a validation pair
+LONGEST_VALID = 512  # maximum number of tokens on a side of a validation pair
 
 
 class Sides(NamedTuple):
-    """Source and target, or None, and symbols that become one token each of a learned source."""
+    """Source and target, or None, and symbols that a learned source vocabulary keeps as tokens."""
 
     source: Any = None
     target: Any = None
@@ -22,7 +22,7 @@ class Sides(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Training and validation pairs, links between their words, and paths of a teacher."""
+    """Training and validation pairs, links between their words, and the files of a teacher."""
 
     pairs: Any
     valid_pairs: Any
@@ -32,19 +32,19 @@ class TrainingData(NamedTuple):
 
     @classmethod
     def build(cls, pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
-        """Data of `train`: lists of pairs, shards or corpora; paths of a teacher."""
+        """Create the data from the arguments of `train`."""
         pairs, valid_pairs = pairs_of(pairs), pairs_of(valid_pairs)
         require_text(valid_pairs)
         return cls(pairs, valid_pairs, alignments, valid_alignments, teacher_files(teacher))
 
     @property
     def shards(self):
-        """List of the `Shards`: the pairs, or those of some of the corpora."""
+        """List of the `Shards` among the training data: the pairs, or those of some corpora."""
         return [part for part in self.pairs.parts() if not part.in_memory]
 
     @property
     def inputs(self):
-        """List of the inputs of the source that are in memory."""
+        """List of the source's inputs that are in memory."""
         in_memory = (part for part in self.pairs.parts() if part.in_memory)
         return [source for part in in_memory for source, _ in part]
 
@@ -54,17 +54,17 @@ class TrainingData(NamedTuple):
         return [source for source, _ in self.valid_pairs]
 
     def sides(self, source, target, symbols):
-        """The `Sides` of a training, with those of its shards and with tags."""
+        """Return the `Sides` of a training run, with the sides of its shards and with all tags."""
         for shards in self.shards:
             source, target = _sides_of_shards(shards, source, target, symbols)
         return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
 
     def facts(self, sides):
-        texts = [] if self.shards else self.pairs  # shards have no texts
+        texts = [] if self.shards else self.pairs  # shards contain no text
         return Facts(texts, len(self.pairs), sides.symbols, sides.source, sides.target)
 
     def fingerprints(self):
-        """Dictionary of the fingerprints of all data, which a resumed run compares."""
+        """Return a dictionary of the fingerprints of all data, which a resumed run compares."""
         prints = {"valid": fingerprint_of(self.valid_pairs)}
         trained = [part.fingerprint for part in self.pairs.parts()]
         if self.pairs.corpora:
@@ -80,26 +80,26 @@ class TrainingData(NamedTuple):
         return prints
 
     def write_symbols(self, target):
-        """False if the target's vocabulary has symbols that no target text contains."""
+        """Return False if the target vocabulary has symbols that no target text contains."""
         from keras_bahdanau.text.alignments import WORD_START  # which loads NumPy
 
         symbols = {token.strip(WORD_START) for token in target.tokens(target.symbol_ids)}
-        if not symbols or self.shards:  # shards keep no text
+        if not symbols or self.shards:  # shards contain no text
             return True
         text = "\n".join(text for _, text in self.pairs)
         return any(target.composed(symbol) in text for symbol in symbols)
 
 
 def check_data(plan):
-    """Raise ValueError if the data of a plan and its options contradict each other."""
+    """Raise ValueError if a plan's data and options contradict each other."""
     data, options = plan.data, plan.options
     _check_alignments(plan)
     if bool(data.teacher) != (options.word_distillation > 0):
         raise ValueError(
-            "Word-level distillation needs a teacher, and its share of the loss. Received: "
+            "Word-level distillation needs a teacher and a fraction of the loss. Received: "
             f"teacher={[*map(str, data.teacher)]}, "
             f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
-            "share, or neither."
+            "fraction, or neither."
         )
     check_mixed(data.pairs, options.temperature, data.alignments)
     for shards in data.shards:
@@ -107,7 +107,7 @@ def check_data(plan):
 
 
 def training_batches(plan, workers):
-    """(training batches, validation batches) of a plan."""
+    """Return (training batches, validation batches) for a plan."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     source, target, options, data = plan.source, plan.target, plan.options, plan.data
@@ -157,26 +157,26 @@ def _unknown_characters(plan, shard):
     check_characters(options.unknown_rate, source, types_of(source, target))
     tokens = source.subwords.tokens(range(source.size)).tolist()
     pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
-    # each vocabulary has a space
+    # a space is in every vocabulary, so it is never made unknown
     copies = [-1 if token == WORD_START else copy for token, copy in pairs]
     return UnknownCharacters(copies, options.unknown_rate, options.seed, shard)
 
 
 def check_characters(rate, source, types):
-    """Raise ValueError if `unknown_rate` is given for a vocabulary other than characters.
+    """Raise ValueError if `unknown_rate` is given but a vocabulary is not one of characters.
 
-    `types` are those of `types_of`. A type that is not inferred yet passes.
+    `types` is a dictionary as from `types_of`. A type that has not been inferred yet is accepted.
     """
     if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
         raise ValueError(
-            "Characters are unknown where both vocabularies are of characters. Received: "
+            "`unknown_rate` needs character vocabularies on both sides. Received: "
             f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
             f"{types['target']!r}. Leave it out, or give the model type 'char'."
         )
 
 
 def check_sides(plan):
-    """Raise ValueError if options of a new model contradict the sides of its draft."""
+    """Raise ValueError if the options of a new model contradict the source or target of a plan."""
     source, target, options = plan.source, plan.target, plan.options
     if source is None:
         from keras_bahdanau.sources.source import refuse_convolutions
@@ -191,23 +191,29 @@ def check_sides(plan):
 
 
 def longest_source(plan):
-    """Most positions of a training source; None for the limit of targets."""
+    """Return the maximum number of positions in a training source.
+
+    None means that the limit for targets also applies to sources.
+    """
     return plan.options.max_source_length or plan.source.longest_of_training
 
 
 def longest_valid_source(source, longest):
-    """Most positions of a validation source, given the limit of training sources."""
+    """Return the maximum number of positions in a validation source.
+
+    `longest` is the limit for training sources.
+    """
     return max(longest, source.longest) if longest else None
 
 
 def teacher_files(teacher):
-    """Tuple of the files of a teacher."""
+    """Return a tuple of the files of a teacher."""
     paths = teacher if isinstance(teacher, list | tuple) else [teacher]
     return tuple(find_translator(path) for path in paths if path is not None)
 
 
 def teacher_prints(files):
-    """List of the SHA-256 of the files of a teacher."""
+    """Return a list of the SHA-256 digests of a teacher's files."""
     prints = []
     for path in files:
         with open(path, "rb") as file:
@@ -216,7 +222,10 @@ def teacher_prints(files):
 
 
 def _sides_of_shards(shards, source, target, symbols):
-    """(source, target) that the ids of shards belong to."""
+    """Return the (source, target) that shards were prepared with.
+
+    Raises ValueError if `source`, `target` or `symbols` contradict them.
+    """
     from keras_bahdanau.sources.text_source import changed_sides
 
     sides = (shards.source, shards.target)
@@ -228,44 +237,44 @@ def _sides_of_shards(shards, source, target, symbols):
         wrong.append(f"symbols={list(symbols)!r:.80}")
     if wrong:
         raise ValueError(
-            "Shards have the source and target that they were prepared with. Received: "
-            f"{', '.join(wrong)}, with pairs={str(shards.directory)!r}. Give the same or none, "
-            "and no symbols, or prepare the corpus again."
+            "Shards can only be used with the source and target that they were prepared with. "
+            f"Received: {', '.join(wrong)}, with pairs={str(shards.directory)!r}. Leave out "
+            "source, target and symbols, or prepare the corpus again."
         )
     return sides
 
 
 def _described(side):
-    """The class of a source or target, with its numeric settings."""
+    """Format the class name of a source or target with its numeric settings."""
     settings = side.get_config().items()
     numbers = [f"{name}={value}" for name, value in settings if isinstance(value, int | float)]
     return f"{type(side).__name__}({', '.join(numbers)})"
 
 
 def _check_alignments(plan):
-    """Check that alignments and the options that need alignments are given together."""
+    """Check that alignments are given if, and only if, an option needs them."""
     options, alignments = plan.options, plan.data.alignments
     valid_alignments = plan.data.valid_alignments
     forced = options.attention == "forced"
     needed = forced or options.guided_alignment > 0
     if needed and alignments is None or forced and valid_alignments is None:
-        missing = "no alignments" if alignments is None else "none of the validation pairs"
+        missing = "no alignments" if alignments is None else "none for the validation pairs"
         raise ValueError(
-            "Guided alignment needs alignments of the training pairs, and the attention "
-            f"'forced' those of the validation pairs too. Received: {missing}, with "
+            "Guided alignment needs alignments for the training pairs; the attention 'forced' "
+            f"also needs them for the validation pairs. Received: {missing}, with "
             f"guided_alignment={options.guided_alignment!r}, attention={options.attention!r}. "
-            "Give them, or leave both out."
+            "Give the alignments, or leave these options out."
         )
     if valid_alignments is not None and alignments is None:
         raise ValueError(
-            "Alignments of the validation pairs go with those of the training pairs. Received: "
-            "valid_alignments alone. Give both, or neither."
+            "Alignments for the validation pairs need alignments for the training pairs. Received: "
+            "only valid_alignments. Give both, or neither."
         )
     if alignments is not None and not needed:
         raise ValueError(
-            "Alignments are for guided alignment, or for the attention 'forced'. Received: "
+            "Alignments are only for guided alignment or the attention 'forced'. Received: "
             f"alignments, with guided_alignment={options.guided_alignment!r}, "
-            f"attention={options.attention!r}. Give guided_alignment a weight such as 0.1, or "
+            f"attention={options.attention!r}. Set guided_alignment to a weight such as 0.1, or "
             "leave the alignments out."
         )
 
@@ -280,12 +289,12 @@ def _check_shards(plan, pairs):
     for name, value in needs_text.items():
         if value:
             raise ValueError(
-                "Shards hold ids, which can't be split anew. Received: "
-                f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
-                "subword_sampling), or give the pairs as a list."
+                "Shards contain token ids, so their text can't be split again. Received: "
+                f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave out {name} (set "
+                "subword_sampling to 0), or give the pairs as a list."
             )
 
 
 def _sorted_links(links):
-    """Links in a fixed order, or the weights of words unchanged."""
+    """Return links in a fixed order; return an array of word weights unchanged."""
     return links if hasattr(links, "tobytes") else sorted(links)

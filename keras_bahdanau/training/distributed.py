@@ -1,4 +1,4 @@
-"""`fit` of a model whose batches are computed in parts, by several workers or in turn."""
+"""`fit` for batches that are computed in parts, by several workers or one after another."""
 
 import functools
 
@@ -9,7 +9,7 @@ from keras_bahdanau.models.training_output import reduction_of
 
 
 def fit_of(workers, parts=1):
-    """The `fit` of Keras, or `SummedStep` if each worker splits its batch into `parts`."""
+    """Return Keras' `fit`, or one that uses `SummedStep` for several workers or `parts`."""
     if workers.count == 1 and parts == 1:
         return keras.Model.fit
     return functools.partial(_fit, workers, parts)
@@ -18,7 +18,7 @@ def fit_of(workers, parts=1):
 def _fit(
     workers, parts, model, dataset, *, epochs, callbacks, initial_epoch=0, verbose=0, shuffle=False
 ):
-    """Train as `keras.Model.fit` does, with the same calls of callbacks."""
+    """Train as `keras.Model.fit` does, with the same calls to callbacks."""
     steps = int(dataset.cardinality())
     workers.check_same("steps", steps)
     step = SummedStep(model, dataset.element_spec, workers, parts)
@@ -37,7 +37,7 @@ def _fit(
             callbacks.on_train_batch_end(number, logs)
             if model.stop_training:
                 break
-        # a checkpoint may have added the logs from before a resumption
+        # in a resumed run, a checkpoint may have added the earlier logs of the epoch
         results = model.get_metrics_result().items()
         callbacks.on_epoch_end(epoch, {name: float(value) for name, value in results})
         if model.stop_training:
@@ -47,14 +47,15 @@ def _fit(
 
 
 class SummedStep:
-    """One training step whose gradient is summed over all parts of a batch.
+    """Training step whose gradient is summed over all parts of a batch.
 
     g = sum_p C_p grad L_p / sum_p C_p
 
     L_p, the loss of part p, is the mean over its C_p real tokens (or sentences), so g is the
-    gradient of the whole batch. A worker computes its parts in turn, then one sum runs over all
-    workers. Clipping and the optimizer get the whole gradient. All tokens of a part weight its loss
-    of guided alignment. `spec` is the `tf.TensorSpec` of a batch `(inputs, targets, weight)`.
+    gradient of the whole batch. Each worker computes its parts one after another, and the results
+    are then summed over all workers. The whole gradient is clipped and passed to the optimizer. The
+    guided-alignment loss of a part is weighted by the number of all tokens in the part. `spec` is
+    the `tf.TensorSpec` of a batch `(inputs, targets, weight)`.
     """
 
     def __init__(self, model, spec, workers, parts):
@@ -66,13 +67,13 @@ class SummedStep:
         self._step = tf.function(self._trained, input_signature=[spec], autograph=False)
 
     def __call__(self, batch):
-        """Train on a batch; return the metrics of the epoch so far."""
+        """Train on a batch, and return the metrics of the epoch so far."""
         return {name: float(value) for name, value in self._step(batch).items()}
 
     def _trained(self, batch):
         before = [tf.identity(variable.value) for variable in self._sums]
         for variable in self._sums:
-            variable.assign(tf.zeros_like(variable.value))  # it holds only this step's
+            variable.assign(tf.zeros_like(variable.value))  # to hold the sum of this step only
         gradients, counts = self._gradients(batch)
         rows = tf.cast(tf.shape(batch[2])[0], tf.float32)
         added = [tf.convert_to_tensor(variable.value) for variable in self._sums]
@@ -87,7 +88,7 @@ class SummedStep:
         return self.model.get_metrics_result()
 
     def _gradients(self, batch):
-        """(sums of gradients, (sum of losses, count)) of a worker's batch."""
+        """Compute (sums of gradients, (sum of losses, count)) for a worker's batch."""
         if self.parts == 1:
             return self._of_part(*batch)
         zeros = [tf.zeros(variable.shape) for variable in self.model.trainable_variables]
@@ -99,13 +100,17 @@ class SummedStep:
         )
 
     def _split(self, rows):
-        """Rows `(batch, ...)` as `(parts, rows of a part, ...)`, with empty parts at the end."""
+        """Reshape `(batch, ...)` to `(parts, rows per part, ...)`, with padding rows at the end."""
         missing = -tf.shape(rows)[0] % self.parts
         rows = tf.pad(rows, [[0, missing], *([[0, 0]] * (len(rows.shape) - 1))])
         return tf.reshape(rows, tf.concat([[self.parts, -1], tf.shape(rows)[1:]], axis=0))
 
     def _gradient_of_part(self, inputs, targets, weight):
-        """(C_p grad L_p, (C_p L_p, C_p)): dense tensors like the weights, and float32 scalars."""
+        """Compute (C_p grad L_p, (C_p L_p, C_p)).
+
+        The gradients are dense tensors with the shapes of the weights; the rest are float32
+        scalars.
+        """
         model = self.model
         with tf.GradientTape() as tape:
             output = model(inputs, training=True)

@@ -1,4 +1,4 @@
-"""Fine-tuning: vocabularies and weights of the initial model, and parts that are frozen."""
+"""Fine-tuning: the vocabularies and weights of the initial model, and the parts to freeze."""
 
 import copy
 import dataclasses
@@ -17,13 +17,14 @@ from keras_bahdanau.training.vocabularies import report_split
 
 
 class Adaptation:
-    """A trained model as the start of another training: weights, vocabularies, search options.
+    """A trained model from which a new training run starts.
 
-    A piece that both vocabularies have keeps its row bit for bit. A new piece gets the mean of the
-    rows of the pieces that the old vocabulary splits it into; without such pieces, as for a
-    new letter, the initializer's value. The optimizer starts anew, without momentum of old rows.
+    The run gets its weights, vocabularies and search options. A piece that is in both the old and
+    the new vocabulary keeps its row of weights bit for bit. A new piece gets the mean of the rows
+    of the pieces that the old vocabulary splits it into. If there are no such pieces, as for a new
+    letter, it keeps the value from the initializer. The optimizer starts without the old momentum.
 
-    `card` holds everything of the old model that a run needs to resume without its file.
+    `card` contains everything about the old model that a run needs to resume without its file.
     """
 
     def __init__(self, initial):
@@ -31,8 +32,9 @@ class Adaptation:
         self.source, self.model, self.target, search, metrics = parts
         if not isinstance(self.model, Seq2Seq):
             raise ValueError(
-                f"A training begins with one model. Received: {str(initial.path)!r} with an "
-                f"{type(self.model).__name__}. Give one of its models."
+                "A training run must start from a single model. Received: "
+                f"{str(initial.path)!r} with an {type(self.model).__name__}. Give one of its "
+                "models."
             )
         has_options = initial.options is not None
         self.card = {
@@ -46,10 +48,11 @@ class Adaptation:
         }
 
     def sides(self, plan, texts, say=print):
-        """Source and target of the adapted model; None for a vocabulary that is to be learned.
+        """Return the source and target of the fine-tuned model; None if still to be learned.
 
-        The texts, a list of (input, text), update the vocabularies; then each symbol of the plan
-        becomes one token of the source. `say` reports new pieces, and symbols that are split.
+        If the vocabularies are updated, the new pieces come from `texts`, a list of (input, text),
+        and each symbol in the plan becomes a single token of the source. `say` reports the number
+        of new pieces, or symbols that are split.
         """
         options, symbols, source, target = plan.options, plan.symbols, plan.source, plan.target
         if options.update_vocabulary == "replace":
@@ -58,12 +61,12 @@ class Adaptation:
             return (self.source if self.source.subwords is None else None), target
         for name, _, _ in changed_sides((self.source, self.target), (source, target)):
             raise ValueError(
-                f"A model that is adapted keeps its source and target. Received: another "
-                f"{name}. Leave it out, or give update_vocabulary='replace' for another "
-                "vocabulary."
+                f"A model that is fine-tuned keeps its source and target. Received: another "
+                f"{name}. Leave it out, or use another vocabulary with "
+                "update_vocabulary='replace'."
             )
         if options.update_vocabulary == "none":
-            remedy = "update_vocabulary='append' makes each of them one token"
+            remedy = "update_vocabulary='append' makes each of them a single token"
             report_split(symbols, self.source, remedy, say)
             return self.source, self.target
         most = options.appended_pieces
@@ -80,7 +83,7 @@ class Adaptation:
             source = self.source.replace_subwords(appended(subwords, source_texts, most, symbols))
             target = appended(self.target, target_texts, most)
         new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
-        say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")
+        say(f"{new[0]:,} new tokens in the source, {new[1]:,} in the target")
         return source, target
 
     def give_weights(self, model, source, target):
@@ -95,18 +98,18 @@ class Adaptation:
             value.shape != tuple(weight.shape) for value, weight in zip(values, after, strict=True)
         ):
             raise ValueError(
-                "A model that is adapted has the layers of the old one. Received: "
-                f"{len(after)} weights, {len(before)} of the old one, or others in shape. Leave "
-                "model options out; embeddings that were shared need one vocabulary."
+                "A model that is fine-tuned must have the same layers as the old one. Received: "
+                f"{len(after)} weights and {len(before)} old ones, or weights of other shapes. "
+                "Leave out model options; shared embeddings need a joint vocabulary."
             )
         for weight, value in zip(after, values, strict=True):
             weight.assign(value)
 
 
 def resized(config, source, target, steps=0):
-    """Model from the config of an old one, with the sizes of other vocabularies.
+    """Create a model from the config of an old one, with the sizes of new vocabularies.
 
-    A decoder of self-attention keeps at least `steps`, on which no weight depends.
+    The cache of a self-attention decoder holds at least `steps` steps. No weight depends on this.
     """
     config = copy.deepcopy(config)
     encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]
@@ -117,14 +120,14 @@ def resized(config, source, target, steps=0):
         encoder["symbols"] = source.symbols(target)
     for part in ("encoder", "decoder"):
         config[part].pop("build_config", None)  # it may record the old sizes
-    pattern = decoder["cell"]["config"]["cell"]  # of the cells of its layers, or a name
+    pattern = decoder["cell"]["config"]["cell"]  # config of the cell in each layer, or a name
     if isinstance(pattern, dict) and pattern["class_name"] == SelfAttentionCell.__name__:
         pattern["config"]["length"] = max(pattern["config"]["length"], steps)
     return Seq2Seq.from_config(config)
 
 
 def _cached_steps(model):
-    """The steps that a decoder of self-attention keeps; 0 for other decoders."""
+    """Return the number of steps in the cache of a self-attention decoder; 0 for others."""
     cells = model.decoder.cell.stack.cells
     return max((cell.length for cell in cells if isinstance(cell, SelfAttentionCell)), default=0)
 
@@ -132,9 +135,9 @@ def _cached_steps(model):
 def freeze(model, names):
     """Freeze parts of a built model.
 
-    `names`, separated by commas, are weights, layers ("encoder", "attention", "embeddings") or
-    paths ("decoder/cell"). A shared embedding belongs to the encoder. Running means of features
-    still update.
+    `names` is a string of names separated by commas: of weights, of layers ("encoder", "attention",
+    "embeddings"), or paths ("decoder/cell"). A shared embedding belongs to the encoder. Running
+    means of features are still updated.
     """
     for name in filter(None, names.split(",")):
         weights = [weight for weight in model.weights if f"/{name}/" in f"/{_path(weight)}/"]
@@ -148,18 +151,18 @@ def freeze(model, names):
             weight.trainable = False
     if not model.trainable_variables:
         raise ValueError(
-            "A training needs a part that is not frozen. "
-            f"Received: freeze={names!r}. Leave one out."
+            "At least one part of the model must not be frozen. "
+            f"Received: freeze={names!r}. Leave out one of the names."
         )
 
 
 def _path(weight):
-    """Path of a weight without the name of the model: "encoder/front_end/embedding/embeddings"."""
+    """Return the path of a weight without the model's name, as "decoder/embedding/embeddings"."""
     return weight.path.partition("/")[2]
 
 
 def _rows(model, *vocabularies):
-    """Dictionary from the id of a weight to its token axis and its vocabulary's `parts_of`."""
+    """Return a dictionary from the id of a weight to (token axis, `parts_of` its vocabulary)."""
     old_source, source, old_target, target = vocabularies
     rows = {}
     if source is not None and source != old_source:
@@ -174,10 +177,10 @@ def _rows(model, *vocabularies):
 
 
 def _moved(old, new, axis, parts):
-    """New values from the old rows of each token's parts, or their mean."""
+    """Return new values, where the row of a token is the mean of the old rows of its parts."""
     old, new = np.moveaxis(old, axis, 0), np.moveaxis(new, axis, 0).copy()
     if new.shape != (len(parts), *old.shape[1:]):
-        return old  # of another model, which the caller reports
+        return old  # whose shape is wrong, which the caller reports
     for number, ids in enumerate(parts):
         if ids:
             new[number] = old[ids].mean(axis=0)

@@ -1,6 +1,6 @@
-"""Options that follow from the pairs of a training: model types, normalizations, defaults.
+"""Options that are inferred from the training pairs: model types, normalizations, defaults.
 
-Only options that the user leaves out, or sets to "auto", are inferred.
+An option is inferred only if the user leaves it out, or sets it to "auto" or "fold".
 """
 
 import math
@@ -16,21 +16,21 @@ from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.presets.preset import AUTO, is_hard, maps_letters_to_symbols
 
 SIDES = ("source", "target")
-SAMPLE, BEGINNING = 2000, 1000  # texts of a side, spread evenly, and code points of each
-SHARE_OF_SEQUENCES = 0.8  # share of texts with several symbols
-LONGEST_SYMBOL = 2  # mean characters of a symbol
-HANGUL = "\uac00", "\ud7a3"  # first and last of the syllables
-SHARE_OF_HANGUL = 0.5  # share of texts with a syllable
-MOST_HARD = 20_000  # pairs; with more of them soft attention learns the order, too
+SAMPLE, BEGINNING = 2000, 1000  # evenly spread texts per side, and code points used of each
+SHARE_OF_SEQUENCES = 0.8  # fraction of texts that must have several symbols
+LONGEST_SYMBOL = 2  # limit on the mean number of characters in a symbol
+HANGUL = "\uac00", "\ud7a3"  # first and last Hangul syllable
+SHARE_OF_HANGUL = 0.5  # fraction of texts that must contain a Hangul syllable
+MOST_HARD = 20_000  # from more pairs than this, soft attention also learns the order
 MONOTONIC = "first-monotonic"
-MOST_COPIED = 5_000  # pairs: 1,000 forms gain from unknown characters, 10,000 do not
-SHARE_OF_COPIES = 0.5  # share of the letters of a target that its source also has
-HEADROOM = 1.25  # ratio of outputs to the longest training targets
-SHARE_OF_RATIO = 0.99  # share of the pairs whose ratio bounds outputs; the rest raises the offset
+MOST_COPIED = 5_000  # pairs: unknown characters help with 1,000 forms, but not with 10,000
+SHARE_OF_COPIES = 0.5  # fraction of a target's letters that must also be in its source
+HEADROOM = 1.25  # ratio of the longest output to the longest training target
+SHARE_OF_RATIO = 0.99  # fraction of pairs that the ratio must fit; the offset fits the rest
 _CHARACTER = regex.compile(r"\X")
 _MEANINGS = {
-    "word": "word (symbols with spaces between)",
-    "nfd": "nfd (Hangul syllables in letters)",
+    "word": "word (symbols separated by spaces)",
+    "nfd": "nfd (Hangul syllables as letters)",
 }
 
 
@@ -38,8 +38,8 @@ class Facts(NamedTuple):
     """Properties of the pairs from which options are inferred.
 
     Attributes:
-        texts: List of (input, target string); empty for shards, which hold ids.
-        count: Integer, number of pairs.
+        texts: List of (input, target string); empty for shards, which contain only ids.
+        count: Integer, the number of pairs.
         symbols: Strings in a source that are not part of its text, such as features.
         source: `Source` or `Subwords`, or None for a vocabulary to be learned.
         target: `Subwords`, or None.
@@ -53,9 +53,10 @@ class Facts(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """Options that a rule infers, and a line for the report or "".
+    """Options inferred by a rule, and a line to report, or "".
 
-    `otherwise` replaces values that contradict other options; None raises that error.
+    If `values` contradict other options, `otherwise` is used instead. If that is None, the
+    contradiction is an error.
     """
 
     values: dict
@@ -64,9 +65,9 @@ class Inference(NamedTuple):
 
 
 def infer(decided, facts, say=None, rules=None):
-    """Options with the values that follow from the pairs.
+    """Return the decided options, completed by those inferred from the pairs.
 
-    A rule maps (`ResolvedOptions`, names, `Facts`) to an `Inference` or None; later rules build on
+    A rule maps (`ResolvedOptions`, names, `Facts`) to an `Inference` or None. Later rules build on
     earlier ones. Raises ValueError if inferred values contradict other options, such as `joint`.
     """
     options = resolve(decided)
@@ -89,17 +90,17 @@ def infer(decided, facts, say=None, rules=None):
 
 
 def inferred_names(decided, options):
-    """Names of the options to infer from the pairs: "auto", "fold", and defaults."""
+    """Return the names of the options to infer: those set to "auto" or "fold", and defaults."""
     names = [name for name, value in vars(options).items() if value in (AUTO, FOLD)]
     preset = PRESETS[options.preset]
     defaults = dict.fromkeys(name for values in preset.many_pairs.values() for name in values)
-    # what is off stays off: batches of sentences where there are batches of tokens
+    # an option that is off stays off, such as batch_sentences when batch_tokens is given
     names += [name for name in defaults if getattr(options, name) and name not in decided]
     return names + [name for name in preset.common_letters if name not in decided]
 
 
 def infer_model_types(options, names, facts):
-    """Model types of both sides: "word" for single symbols separated by spaces, else "char"."""
+    """Infer the model type of each side: "word" for space-separated symbols, else "char"."""
     types = {
         side: model_type_of([pair[column] for pair in facts.texts], facts.symbols)
         for column, side in enumerate(SIDES)
@@ -109,7 +110,7 @@ def infer_model_types(options, names, facts):
 
 
 def model_types_of_vocabularies(decided, source, target):
-    """Model types of existing vocabularies, where options have none."""
+    """Return the model types of existing vocabularies, for options that don't give them."""
     types = types_of(source, target)
     names = inferred_names(decided, resolve(decided))
     unknown = {side: value for side, value in types.items() if f"{side}_model_type" in names}
@@ -125,12 +126,12 @@ def _model_types(types, origin):
     meanings = ", ".join(f"{side} {_MEANINGS.get(value, value)}" for side, value in types.items())
     return Inference(
         {f"{side}_model_type": value for side, value in types.items()},
-        f"model types, found from the {origin}: {meanings}",
+        f"model types, inferred from the {origin}: {meanings}",
     )
 
 
 def infer_normalizations(options, names, facts):
-    """Normalizations of both sides: "nfd" for Hangul, else "none"; words keep their symbols."""
+    """Infer the normalization of each side: "nfd" for Hangul, else "none"; "none" for words."""
     values = {}
     for column, side in enumerate(SIDES):
         if getattr(options, f"{side}_normalization") == AUTO:
@@ -142,12 +143,12 @@ def infer_normalizations(options, names, facts):
     meanings = (
         f"{name.partition('_')[0]} {_MEANINGS.get(value, value)}" for name, value in values.items()
     )
-    report = f"normalization, found from the text: {', '.join(meanings)}"
+    report = f"normalization, inferred from the text: {', '.join(meanings)}"
     return Inference(values, report if "nfd" in values.values() else "")
 
 
 def infer_folding(options, names, facts):
-    """Normalizations that keep the characters of targets: see `fold_normalizations`."""
+    """Choose normalizations that keep the characters of targets: see `fold_normalizations`."""
     sides = [side for side in SIDES if getattr(options, f"{side}_normalization") == FOLD]
     if not sides:
         return None
@@ -159,7 +160,7 @@ def infer_folding(options, names, facts):
 
 
 def infer_defaults_of_many_pairs(options, names, facts):
-    """Defaults that a preset has for more pairs than a number."""
+    """Return the defaults that a preset defines for large numbers of pairs."""
     many = PRESETS[options.preset].many_pairs
     passed = [limit for limit in many if facts.count > limit]
     settings = {name: value for limit in passed for name, value in many[limit].items()}
@@ -174,10 +175,10 @@ def infer_defaults_of_many_pairs(options, names, facts):
 
 
 def infer_hard_alignment(options, names, facts):
-    """Exact hard monotonic attention from letters to symbols such as phonemes, else soft.
+    """Choose exact hard monotonic attention from letters to symbols, such as phonemes.
 
-    Wu and Cotterell 2019. Soft for more than `MOST_HARD` pairs, if an option requires it, or if a
-    batch is too large for the sums of hard attention.
+    See Wu and Cotterell 2019. Attention is soft for other text, for more than `MOST_HARD` pairs, if
+    an option requires it, or if a batch is too large for the sums of hard attention.
     """
     if options.hard_alignment != AUTO:
         return None
@@ -191,10 +192,10 @@ def infer_hard_alignment(options, names, facts):
 
 
 def infer_defaults_of_common_letters(options, names, facts):
-    """A preset's defaults for sides that share their letters, as in inflection.
+    """Return a preset's defaults for sides that share their letters, as in inflection.
 
-    Both sides are whole characters, at least half of a target's letters are in its source, and
-    attention is soft, without a pointer-generator.
+    They apply if both sides are split into whole characters, if on average at least half of a
+    target's letters are in its source, and if attention is soft, without a pointer-generator.
     """
     settings = PRESETS[options.preset].common_letters
     values = {name: value for name, value in settings.items() if name in names}
@@ -225,7 +226,7 @@ def _listed(values):
 
 
 def _have_characters(facts):
-    """True if all existing vocabularies are of characters, none of them decomposed."""
+    """Return True if all existing vocabularies consist of characters that are not decomposed."""
     types = types_of(facts.source, facts.target)
     sides = {"source": facts.source, "target": facts.target}
     known = all(types.get(side) == "char" for side, value in sides.items() if value is not None)
@@ -233,12 +234,12 @@ def _have_characters(facts):
 
 
 def _share_letters(facts):
-    """True for at most `MOST_COPIED` pairs whose targets are mostly letters of their sources."""
+    """Return True for at most `MOST_COPIED` pairs whose targets share letters with the sources."""
     if not 0 < len(facts.texts) <= MOST_COPIED:
         return False
     shares = []
     for source, target in list(facts.texts)[:: 1 + len(facts.texts) // SAMPLE]:
-        letters = [letter for letter in target if letter.isalpha()]  # digits are known, as in dates
+        letters = [letter for letter in target if letter.isalpha()]  # digits are not new
         if isinstance(source, str) and letters:
             source = " ".join(word for word in source.split() if word not in facts.symbols)
             shares.append(sum(letter in source for letter in letters) / len(letters))
@@ -246,18 +247,24 @@ def _share_letters(facts):
 
 
 def types_of(source, target):
-    """Model types of vocabularies by side, "source" and "target", without unknown ones."""
+    """Return a dictionary from "source" and "target" to the model types of their vocabularies.
+
+    A side without a vocabulary is left out.
+    """
     sides = {"source": getattr(source, "subwords", source), "target": target}
     return {side: _type_of(value) for side, value in sides.items() if value is not None}
 
 
 def is_same_type(model_type, actual):
-    """True if `model_type` fits a vocabulary: None always does, "grapheme" also without marks."""
+    """Return True if an option `model_type` agrees with a vocabulary's `actual` type.
+
+    None and "auto" agree with every type, and "grapheme" with "char", if there are no marks.
+    """
     return model_type in (None, AUTO, actual) or (model_type, actual) == ("grapheme", "char")
 
 
 def _type_of(subwords):
-    """Model type of `Subwords`, "grapheme" if characters with marks are tokens."""
+    """Return the model type of `Subwords`; "grapheme" if characters with marks are tokens."""
     if subwords.model_type != "char":
         return subwords.model_type
     tokens = subwords.tokens(range(subwords.vocabulary_size)).tolist()
@@ -265,12 +272,13 @@ def _type_of(subwords):
 
 
 def model_type_of(texts, symbols=()):
-    """The model type of a side of characters: "word" for symbols separated by spaces, else "char".
+    """Return the model type of a character task's side: "word" for symbols, else "char".
 
-    Of some 2,000 lines, spread evenly, more than four in five must be several symbols separated by
-    single spaces, with fewer than two characters (with their marks) per symbol on average.
-    Phonemes have 1.0 to 1.5; words and Vietnamese syllables have more. Hangul with spaces is
-    "char": its syllables are decomposed to letters (`normalization_of`).
+    A side is "word" if, in a sample of some 2,000 evenly spread lines, more than four in five
+    consist of several symbols separated by single spaces, and if a symbol has fewer than two
+    characters (with their marks) on average. Phonemes have 1.0 to 1.5; words and Vietnamese
+    syllables have more. Hangul with spaces is "char", because its syllables are decomposed into
+    letters (`normalization_of`).
     """
     ignored, texts = set(symbols), _sample(texts)
     rows = [[word for word in text.split() if word not in ignored] for text in texts]
@@ -280,15 +288,15 @@ def model_type_of(texts, symbols=()):
     lengths = [len(_CHARACTER.findall(word)) for row in rows for word in row]
     are_short = sum(lengths) < LONGEST_SYMBOL * len(lengths)
     are_symbols = sequences > SHARE_OF_SEQUENCES * len(rows) and are_short
-    # symbols are the letters of Hangul, into which only model type "char" splits its syllables
+    # the symbols of Hangul are letters, and only model type "char" splits syllables into letters
     return "word" if are_symbols and normalization_of(texts) != "nfd" else "char"
 
 
 def normalization_of(texts):
-    """The normalization of a side of characters: "nfd" for Hangul, else "none".
+    """Return the normalization of a character task's side: "nfd" for Hangul, else "none".
 
-    A text has only some of the 11,172 Hangul syllables, but all of their 67 letters. More than half
-    of some 2,000 texts, spread evenly, must have a syllable.
+    Training text contains only some of the 11,172 Hangul syllables, but all of their 67 letters. A
+    side is Hangul if more than half of some 2,000 evenly spread texts contain a syllable.
     """
     texts = _sample(texts)
     first, last = HANGUL
@@ -297,20 +305,20 @@ def normalization_of(texts):
 
 
 def _sample(texts):
-    """The beginnings of some 2,000 non-empty texts, spread evenly."""
+    """Return the beginnings of some 2,000 evenly spread texts that are not empty."""
     texts = [text for text in texts if isinstance(text, str) and text.strip()]
     return [text[:BEGINNING] for text in texts[:: max(1, len(texts) // SAMPLE)]]
 
 
 def infer_output_limits(lengths, reduction, limits):
-    """Limits of a search, with headroom over the targets of the training pairs.
+    """Return search limits that leave headroom over the targets of the training pairs.
 
-    `lengths` yields int arrays (positions of sources, tokens of targets); an encoder merges
-    `reduction` positions into one. `limits` are the least `max_length_ratio`,
-    `max_length_offset` and `max_length`, which stay if all targets fit. The ratio fits nearly all
-    pairs, the offset the rest.
+    `lengths` yields pairs of int arrays (positions of sources, tokens of targets). The encoder
+    merges `reduction` positions into one. `limits` contains the minimum `max_length_ratio`,
+    `max_length_offset` and `max_length`, which are returned unchanged if all targets fit.
+    Otherwise, the ratio is raised to fit nearly all pairs, and the offset to fit the rest.
     """
-    import numpy as np  # which takes its time
+    import numpy as np  # slow
 
     sources, targets = (np.concatenate(side) for side in zip(*lengths, strict=True))
     positions, needed = -(-sources // reduction), HEADROOM * targets

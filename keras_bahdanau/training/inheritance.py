@@ -1,4 +1,4 @@
-"""Options of a training that starts from another model: which are inherited, which may change."""
+"""Options when training starts from another model: which are inherited, and which may change."""
 
 import dataclasses
 import os
@@ -11,9 +11,9 @@ from keras_bahdanau.training.infer import is_same_type, model_types_of_vocabular
 from keras_bahdanau.training.options import DEFAULTS, MODEL_OPTIONS, ResolvedOptions, fill, resolve
 from keras_bahdanau.training.run import Run
 
-# dropout rates that follow from `dropout` if the user gives that
+# dropout rates that are derived from `dropout` if the user gives it
 _RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
-_CHANGEABLE = {  # they change the training, but no weight or output of the model
+_CHANGEABLE = {  # these change the training, but no weight or output of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
     *("guided_alignment", "r_drop"),
 }
@@ -25,20 +25,20 @@ _TEXT_OPTIONS = (
     *_LEARNING,
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
-_SOFT = {"hard_alignment": "none"}  # or it would be inferred from the pairs
+_SOFT = {"hard_alignment": "none"}  # otherwise it would be inferred from the pairs
 _ADAPTATION_OPTIONS = ("freeze", "update_vocabulary", "appended_pieces")
 
 
 class InitialModel(NamedTuple):
-    """The model that a training starts from, as far as known without loading Keras.
+    """What is known without Keras about the model that training starts from.
 
     Attributes:
         path: `Path` of its file.
-        inputs: String, the kind of its inputs: see `Source.inputs_are`.
-        options: `ResolvedOptions` of its training; None for a file without its run.
-        preset: String, the preset of the options; None for that of the model's source.
-        resumed: True if the options are those of a run that resumes.
-        record: Dictionary, the options that a file records of its training, or None.
+        inputs: String, the form of its inputs: see `Source.inputs_are`.
+        options: `ResolvedOptions` of its training; None for a file without its run directory.
+        preset: String, the preset in the options; None for the preset of the model's source.
+        resumed: True if the options are those of a run that is being resumed.
+        record: Dictionary of the training options that the file records, or None.
     """
 
     path: Path
@@ -49,12 +49,12 @@ class InitialModel(NamedTuple):
     record: dict | None = None
 
     def inherited(self, requested):
-        """Explicit options, completed by those of the model."""
+        """Return the explicit options, completed by those of the model."""
         self.check(requested)
         check_appended(requested)
         preset = requested.preset or self.preset
         if preset is None:
-            preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
+            preset = read_source(read_card(self.path)["source"]).preset  # loads Keras
         explicit = {**requested.explicit(), "preset": preset}
         names = self._inherited_names(requested)
         if self.options is None:
@@ -70,7 +70,7 @@ class InitialModel(NamedTuple):
         return values
 
     def _unknown_rate(self, requested):
-        """The model's rate of unknown characters, unless new vocabularies rule it out."""
+        """Return the model's `unknown_rate`, unless new vocabularies can't support it."""
         types = {requested.model_type, requested.source_model_type, requested.target_model_type}
         if requested.update_vocabulary == "replace" and types - {None, "char"}:
             return {}
@@ -78,34 +78,35 @@ class InitialModel(NamedTuple):
         return {"unknown_rate": before.get("unknown_rate") or 0.0}
 
     def _check_recurrent_dropout(self, options):
-        """Raise ValueError if the encoder's layer would change: Keras' own drops no states."""
+        """Raise ValueError if the encoder's layer would change: Keras' layers drop no states."""
         before = options if self.options is None else self.options
         if (before.recurrent_dropout == 0) != (options.recurrent_dropout == 0):
             remedy = "0" if before.recurrent_dropout == 0 else "a rate above 0"
             raise ValueError(
-                "A model that is adapted has recurrent dropout as before, or none as before, "
+                "Fine-tuning can't turn recurrent dropout on or off: the model has "
                 f"recurrent_dropout={before.recurrent_dropout!r}. Received: recurrent_dropout="
                 f"{options.recurrent_dropout!r} with the model of {str(self.path)!r}. "
                 f"Give {remedy}."
             )
 
     def _options_of_file(self, requested, names):
-        """Options of a file's model; new vocabularies are made as in its training."""
+        """Return the options recorded in a file, which are needed only to replace vocabularies."""
         if requested.update_vocabulary != "replace" or self.record is None:
             return _SOFT
         recorded = {*names} & {*_TEXT_OPTIONS} & {*self.record}
         return _SOFT | {name: self.record[name] for name in recorded}
 
     def _inherited_names(self, requested):
-        """Names of the options that are inherited from the model if left out.
+        """Return the names of the options that are inherited from the model if left out.
 
-        Guided alignment is not inherited, since it belongs to the pairs; nor is a side's option if
-        the option of both sides is given, or `joint` with a side's option.
+        `guided_alignment` is not inherited, because it depends on the pairs. The option for one
+        side is not inherited if the option for both sides is given, and `joint` is not inherited if
+        an option for one side is given.
         """
         names = {*requested.explicit()}
         fixed = {f"{side}_{name}" for side in ("source", "target") for name in names}
         if names & {name for name in _TEXT_OPTIONS if name.startswith(("source_", "target_"))}:
-            fixed.add("joint")  # it follows from the sides
+            fixed.add("joint")  # which is derived from the sides
         if not self.resumed:
             fixed.add("guided_alignment")
         return [name for name in (*MODEL_OPTIONS, *_TEXT_OPTIONS) if name not in fixed]
@@ -116,19 +117,19 @@ class InitialModel(NamedTuple):
             if name not in names:
                 continue
             if self.options is None:
-                # alignments belong to the pairs of a training
+                # alignments depend on the training pairs
                 if name != "guided_alignment" and value != _SOFT.get(name):
                     raise ValueError(
-                        "The model of a file without the run.json of its training is taken as it "
-                        f"is. Received: {name}={value!r} with the model of {str(self.path)!r}. "
-                        "Leave it out, or give the directory of the training that began with new "
-                        "weights."
+                        "Without the run.json of its training run, a model can't be changed. "
+                        f"Received: {name}={value!r} with the model of {str(self.path)!r}. "
+                        "Leave it out, or give the output directory of the run that trained the "
+                        "model from scratch."
                     )
                 continue
             before = getattr(self.options, name)
             if value != before and name not in _CHANGEABLE:
                 raise ValueError(
-                    f"A model that is adapted keeps its options, {name}={before!r}. Received: "
+                    f"A model that is fine-tuned keeps its options, {name}={before!r}. Received: "
                     f"{name}={value!r} with the model of {str(self.path)!r}. Leave it out, or "
                     "train a new model."
                 )
@@ -139,10 +140,10 @@ def _names_of_model(update_vocabulary):
 
 
 def record_of(options, initial):
-    """The options by name that a pipeline's file records of its training.
+    """Return a dictionary of the training options to record in a pipeline's file.
 
-    For an initial model without a run, the record of its file. `initial` is the card of
-    `Adaptation`.
+    If training started from a file without a run, the options of the model are those that this file
+    recorded. `initial` is the card of `Adaptation`, or None.
     """
     record = dataclasses.asdict(options)
     if not initial or initial["model"] is None:
@@ -154,14 +155,14 @@ def record_of(options, initial):
 
 
 def initial_model(run, path):
-    """The `InitialModel` of a training, from the card of its run or from a path; None for none."""
+    """Return the `InitialModel` from the card of a run, or from a path; None for a new model."""
     if run.exists():
         card = run.initial()
         before = None if card is None else card["path"]
         if path is not None and os.path.abspath(path) not in (before, _directory(before)):
             raise ValueError(
-                f"A run resumes with the model it began with, that of {before!r}. Received: that "
-                f"of {str(path)!r}. Leave it out, or choose another output directory."
+                f"A run resumes with the model it began with, {before!r}. Received: another "
+                f"model, {str(path)!r}. Leave it out, or choose another output directory."
             )
         if card is not None:
             options = run.options()
@@ -182,7 +183,7 @@ def _read(path):
     path = find_translator(path)
     card = read_card(path)
     run = Run(path.parent)
-    inputs = card.get("inputs", "lines")  # files of version 0.1.0 are of text
+    inputs = card.get("inputs", "lines")  # version 0.1.0 had only text models
     if run.exists() and path == run.translator and not (run.initial() or {}).get("model"):
         options = run.options()
         return InitialModel(path, inputs, options, options.preset)
@@ -194,38 +195,38 @@ def _directory(path):
 
 
 def check_vocabulary_pairs(requested, pairs, are_known):
-    """Raise ValueError if there is new text but no vocabulary to update, as with shards."""
+    """Raise ValueError if there is new text, but no vocabulary to update, as with shards."""
     if pairs is None:
         return
     if requested.update_vocabulary in (None, "none"):
         raise ValueError(
-            "`vocabulary_pairs` are for a training that updates its vocabularies. Received: "
-            f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
+            "`vocabulary_pairs` are only for updating vocabularies. Received: "
+            f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Use 'append' or "
             "'replace', or leave them out."
         )
     if are_known and requested.update_vocabulary == "replace":
         raise ValueError(
-            "`vocabulary_pairs` are for vocabularies that are learnt. Received: "
-            f"{len(pairs):,} vocabulary_pairs with vocabularies that are there already, such as "
-            "those of shards. Leave them out."
+            "`vocabulary_pairs` are only for vocabularies that are learned. Received: "
+            f"{len(pairs):,} vocabulary_pairs with existing vocabularies, such as those of shards. "
+            "Leave them out."
         )
 
 
 def check_appended(requested):
-    """Raise ValueError if a number of new pieces is given but none are appended."""
+    """Raise ValueError if `appended_pieces` is given, but no pieces are appended."""
     pieces, update = requested.appended_pieces, requested.update_vocabulary or "none"
     if pieces not in (None, DEFAULTS.appended_pieces) and update != "append":
         raise ValueError(
-            "`appended_pieces` is for update_vocabulary='append'. Received: "
-            f"appended_pieces={pieces!r} with update_vocabulary={update!r}. Give that, or leave it "
-            "out."
+            "`appended_pieces` needs update_vocabulary='append'. Received: "
+            f"appended_pieces={pieces!r} with update_vocabulary={update!r}. Add "
+            "update_vocabulary='append', or leave out appended_pieces."
         )
 
 
 def check_none_learned(requested, source, target):
-    """Raise ValueError if an option for learning vocabularies is given with all vocabularies.
+    """Raise ValueError if an option for learning vocabularies is given, but both already exist.
 
-    A model type or size is accepted if it equals the vocabulary's.
+    A model type or a size that equals that of the vocabulary is accepted.
     """
     defaults = fill({} if requested.preset is None else {"preset": requested.preset})
     sizes = source.size, target.vocabulary_size
@@ -234,28 +235,28 @@ def check_none_learned(requested, source, target):
         value = explicit.get(name)
         if value not in (None, getattr(defaults, name), *sizes):
             raise ValueError(
-                f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
-                f"{name}={value!r} with those of shards, or of a teacher. Leave it out."
+                f"`{name}` is only for vocabularies that are learned from the pairs. Received: "
+                f"{name}={value!r} with the vocabularies of shards or of a teacher. Leave it out."
             )
     for side, actual in types_of(source, target).items():
         name = f"{side}_model_type"
         name = name if name in explicit else "model_type"
         if not is_same_type(explicit.get(name), actual):
             raise ValueError(
-                f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
-                f"{name}={explicit[name]!r} with those of shards, or of a teacher, whose "
-                f"{side} is of {actual!r}. Leave it out."
+                f"`{name}` is only for vocabularies that are learned from the pairs. Received: "
+                f"{name}={explicit[name]!r} with the vocabularies of shards or of a teacher, where "
+                f"the model type of the {side} is {actual!r}. Leave it out."
             )
-    # or report now that the types contradict other options
+    # raises an error now if the types contradict other options
     resolve({**explicit, **model_types_of_vocabularies(explicit, source, target).values})
 
 
 def check_no_adaptation(requested):
-    """Raise ValueError if options that are only for an adaptation are given."""
+    """Raise ValueError if options that are only for fine-tuning are given."""
     for name in _ADAPTATION_OPTIONS:
         value = getattr(requested, name)
         if value not in (None, getattr(DEFAULTS, name)):
             raise ValueError(
-                f"`{name}` is for a training that starts from a model. Received: "
-                f"{name}={value!r} without one. Give `initial` (--from), or leave it out."
+                f"`{name}` is only for fine-tuning an existing model. Received: "
+                f"{name}={value!r} without a model. Add `initial` (--from), or leave it out."
             )

@@ -1,4 +1,4 @@
-"""From pairs to a trained pipeline, in one `fit`."""
+"""The function `train`, which trains a pipeline on pairs."""
 
 import keras
 
@@ -53,7 +53,7 @@ def train(
     show=None,
     teacher=None,
 ):
-    """Train a translator, or a pipeline for another source, or resume a killed training.
+    """Train a translator, or a pipeline for another source, or resume an interrupted run.
 
     ```python
     options = keras_bahdanau.training.TrainingOptions(units=256, epochs=20)
@@ -62,39 +62,43 @@ def train(
     ```
 
     Args:
-        pairs: List of (source, target) strings; with another `source`, of its inputs and strings.
-            Or `Shards`, which have a source and a target. Or a list of `data.Corpus`, which are
-            mixed batch by batch.
-        valid_pairs: List of such pairs that decide which epoch is best. Or a list of
+        pairs: List of (source, target) pairs of strings; for a `source` other than text, list of
+            pairs of one of its inputs and a string. Alternatively, `Shards`, which have their own
+            source and target, or a list of `data.Corpus`, which are mixed batch by batch.
+        valid_pairs: List of pairs that decide which epoch is best. Alternatively, a list of
             `data.Corpus`, whose weights are ignored.
-        directory: Path of the run: see `Run`.
-        options: `TrainingOptions`; without a preset, that of the source.
+        directory: Path of the run directory: see `Run`.
+        options: `TrainingOptions`. Without a preset, the preset of the source is used.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
-        alignments: List of sets of links (source, target) between words, one for each of `pairs`,
-            or of arrays of weights (`text.word_weights`): for guided alignment, or for the
-            attention "forced".
-        valid_alignments: The same for `valid_pairs`, for the attention "forced".
-        callbacks: List of Keras callbacks for `fit`. At the end of an epoch their logs hold
-            "val_loss" and "val_perplexity". Setting `model.stop_training` ends the run for good:
-            the epoch is validated and saved. A resumed training does not restore their state.
+        alignments: For guided alignment or the attention "forced": list with an item for each of
+            `pairs`, which is a set of links (source, target) between words, or an array of weights
+            (`text.word_weights`).
+        valid_alignments: For the attention "forced": such a list for `valid_pairs`.
+        callbacks: List of Keras callbacks for `fit`. At the end of an epoch, their logs contain
+            "val_loss" and "val_perplexity". Setting `model.stop_training` ends the run for good,
+            after the epoch is validated and saved. A resumed run does not restore the state of
+            these callbacks.
         source: `Source`, or the `Subwords` of the source text; None to learn subwords.
         target: The `Subwords` of the target text; None to learn subwords.
-        cache: Path of a directory for decoded images or sounds, which trainings may share; None
-            to decode them in each epoch. See `Source.cached`.
-        symbols: List of strings that are one token of a learned source, such as the features
-            `<PST>` that `read_table` gives.
-        initial: Path of a `.keras` file, or of a run directory: the model to fine-tune. Source,
-            vocabularies, search and model options are its own. It counts as the
-            best until an epoch is better. A resumed run does not read it again.
+        cache: Path of a directory for decoded images or recordings, which several runs may share;
+            None to decode the files in each epoch. See `Source.cached`.
+        symbols: List of strings that a learned source keeps as single tokens, such as the features
+            `<PST>` that `read_table` returns.
+        initial: Path of a `.keras` file, or of a run directory: the model to fine-tune. Its source,
+            vocabularies, search options and model options are kept. It is the best model until an
+            epoch is better. A resumed run does not read it again.
         vocabulary_pairs: List of pairs for `update_vocabulary`; None for all of `pairs`.
         strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
-            together: each calls `train` with the same arguments and computes its part of each
-            batch. Only the chief, the first one, writes files, reports, and calls `callbacks`.
-        devices: Dictionary that places parts of a model: see `model.assign_devices`.
-        show: Function of one string, which shows what is being prepared, "" at its end; or None.
-        teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
-            `word_distillation` (`WordDistillation`), with the student's source and target.
+            together. Each process calls `train` with the same arguments and computes its part of
+            each batch. Only the first process, the chief, writes files, reports progress, and calls
+            `callbacks`.
+        devices: Dictionary that places parts of a model on devices: see `model.assign_devices`.
+        show: Function of one string, which shows what is being prepared, and gets "" at the end;
+            or None.
+        teacher: For `word_distillation` (see `WordDistillation`): path of a `.keras` file or of a
+            run directory, or a list of paths that form an ensemble. A teacher must have the
+            student's source and target.
 
     Returns:
         Path of the saved pipeline with the lowest validation perplexity, or with the best value of
@@ -102,14 +106,14 @@ def train(
 
     Raises:
         BlockingIOError: If another process trains in the directory.
-        ConnectionError: If another worker of the strategy ended.
-        FileExistsError: If the directory holds other files, or a finished run.
+        ConnectionError: If another worker of the strategy has ended.
+        FileExistsError: If the directory contains other files, or a finished run.
         FileNotFoundError: If a file of `initial` or `teacher` does not exist.
-        FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
-            best translator and the last checkpoint stay.
+        FloatingPointError: If the loss, the weights or the validation perplexity are NaN or
+            infinite. The best translator and the last checkpoint are kept.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If shards or files of the run are damaged; if the run began with other options,
-            pairs, source, target, or number of workers on shards; or if arguments
+            pairs, source or target, or with another number of workers on shards; or if arguments
             contradict each other.
     """
     data = TrainingData.build(pairs, valid_pairs, alignments, valid_alignments, teacher)
@@ -142,13 +146,13 @@ def _say_nothing(line):
 
 
 class _Training:
-    """A run owned by this process or its chief, from its plan to the end of `fit`."""
+    """A training run, owned by this process or by the chief, from its plan to the end of `fit`."""
 
     def __init__(self, run, plan, workers, say):
         self.run, self.plan, self.workers, self.say = run, plan, workers, say
 
     def prepare(self, devices, show):
-        """Make batches and model; begin the run, or restore its checkpoint."""
+        """Create batches and model, and begin the run or restore its checkpoint."""
         plan, say = self.plan, self.say
         show("making batches")
         self.batches, self.validation = plan.batches(self.workers)
@@ -166,7 +170,7 @@ class _Training:
         if plan.adaptation is not None:
             plan.adaptation.give_weights(self.model, plan.source, plan.target)
         say(
-            f"{self._count_of_pairs()}, {counted(self.batches.steps, 'batches')} an epoch, "
+            f"{self._count_of_pairs()}, {counted(self.batches.steps, 'batches')} per epoch, "
             f"{self.batches.tokens:,} target tokens; {self.model.count_params():,} weights"
         )
         self.progress = self._begin_or_resume()
@@ -174,13 +178,13 @@ class _Training:
         show("")
 
     def _count_of_pairs(self):
-        """Text: the number of training pairs, and of all pairs if some are left out."""
+        """Format the number of training pairs, and of all pairs if some are left out."""
         total, skipped = len(self.plan.data.pairs), self.batches.skipped
         count = total - skipped.empty - skipped.too_long
         return f"{total:,} pairs" if count == total else f"{count:,} of {total:,} pairs"
 
     def _begin_or_resume(self):
-        """The progress of the run: from its checkpoint, or of a new run."""
+        """Return the progress of the run, from its checkpoint or for a new run."""
         run, options = self.run, self.plan.options
         if run.checkpoint.is_file():
             return self._resume()
@@ -197,10 +201,10 @@ class _Training:
         return progress
 
     def fit(self, callbacks, verbose):
-        """Fit the model from its current progress to the end.
+        """Train the model from its current progress to the end.
 
-        Keras gives each epoch of a `fit` the same number of steps, so the rest of an interrupted
-        epoch is a `fit` of its own.
+        In Keras, all epochs of a `fit` have the same number of steps, so the rest of an interrupted
+        epoch needs a separate `fit`.
         """
         progress, options = self.progress, self.plan.options
         settings = {"callbacks": self._callbacks(callbacks, verbose), "shuffle": False}
@@ -216,7 +220,7 @@ class _Training:
             fit(self.model, epochs, **limits, **settings)
 
     def _callbacks(self, callbacks, verbose):
-        """All callbacks of a `fit`, in their order; some run in every worker."""
+        """Return all callbacks for `fit` in order. Some of them run in every worker."""
         plan, progress, workers = self.plan, self.progress, self.workers
         options = plan.options
         everywhere = [StopAtDivergence(progress)]
@@ -233,7 +237,7 @@ class _Training:
         pipeline = new_pipeline(plan, run, self.model, self.batches, say)
         report_long_targets(plan, self.validation, pipeline, say)
         return [
-            *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
+            *([keras.callbacks.ProgbarLogger()] if verbose else []),  # first, before validation
             *([ReportSteps(say, verbose == 2, progress.step)] if verbose else []),
             *everywhere,
             checkpoint,
@@ -247,12 +251,12 @@ class _Training:
 
 
 def restore(path, model):
-    """Restore a model from a checkpoint, or raise ValueError."""
+    """Restore a model from a checkpoint. Raises ValueError if it is that of another model."""
     try:
         Checkpoint.restore(path, model)
     except (KeyError, ValueError):
         raise ValueError(
             "A run resumes with the model it began with. Received: the checkpoint "
-            f"{str(path)!r} of another model, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
+            f"{str(path)!r} of another model, for example from an older version of this package. "
+            "To start over, choose another output directory."
         ) from None

@@ -1,4 +1,4 @@
-"""The models of a training, created, placed on devices and compiled as planned; their teacher."""
+"""The models of a training run, and their teacher: creation, devices and compilation."""
 
 import functools
 
@@ -17,7 +17,7 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 _OPTIMIZERS = {
     "adam": (Adam, {}),
-    # as in Bahdanau et al. 2015, appendix B.2; Zeiler 2012 has rate 1
+    # as in Bahdanau et al. 2015, appendix B.2; the rate is 1 in Zeiler 2012
     "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
     "sgd": (keras.optimizers.SGD, {}),
 }
@@ -30,11 +30,11 @@ _METHODS = ("build", "call", "prepare", "attend")
 
 
 def compiled_model(plan, rate, devices=None):
-    """The model of a training, compiled. For `devices` see `assign_devices`."""
+    """Create and compile the model to train. For `devices`, see `assign_devices`."""
     options = plan.options
     if devices and options.jit_compile:
         raise ValueError(
-            f"XLA compiles for one device. Received: devices={devices!r}, jit_compile=True. "
+            f"XLA compiles for a single device. Received: devices={devices!r}, jit_compile=True. "
             "Leave one of them out."
         )
     model = _new_model(plan, _POLICIES[options.precision], devices)
@@ -43,12 +43,12 @@ def compiled_model(plan, rate, devices=None):
     if options.quantization_aware:
         optimizer.round_weights_of(model, options.quantization)
     _compile(model, plan, optimizer=optimizer)
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    model.optimizer.build(model.trainable_variables)  # otherwise the first step is traced twice
     return model
 
 
 def validated_model(plan):
-    """The same model in float32, validated and saved with the trained model's weights."""
+    """Create the same model in float32, for validating and saving the trained weights."""
     model = _new_model(plan, "float32")
     _compile(model, plan)
     return model
@@ -60,7 +60,7 @@ def _new_model(plan, policy, devices=None):
         if config is None:
             model = model_of(plan.source, plan.target, options, plan.cached_steps)
         else:
-            # unchanged in float32: some layers may have another precision on purpose
+            # a float32 config is kept: some of its layers may have another precision on purpose
             config = config if policy == "float32" else replace_policy(config, policy)
             config = {**config, "guided_alignment": options.guided_alignment}
             model = resized(config, plan.source, plan.target, plan.cached_steps)
@@ -84,7 +84,7 @@ def _compile(model, plan, **settings):
 
 
 def learning_rate(plan, steps):
-    """Learning-rate schedule of a training with `steps` batches an epoch."""
+    """Create the learning-rate schedule for a training run with `steps` batches per epoch."""
     options = plan.options
     highest, last = options.learning_rate, options.epochs * steps
     warmup = round(options.warmup * options.epochs * steps)
@@ -99,7 +99,7 @@ def learning_rate(plan, steps):
 
 
 def _new_optimizer(plan, rate, variables):
-    """Optimizer that is not built yet; embeddings, biases and gains have no weight decay."""
+    """Create an unbuilt optimizer. Embeddings, biases and gains have no weight decay."""
     options = plan.options
     kind, settings = _OPTIMIZERS[options.optimizer]
     settings = {**settings, "global_clipnorm": options.clip_norm}
@@ -115,19 +115,20 @@ def _new_optimizer(plan, rate, variables):
 
 
 def _is_exempt(variable):
-    # a GRU of Keras has its biases as (2, 3 * units)
+    # the shape of the biases in Keras' GRU is (2, 3 * units)
     return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))
 
 
 def assign_devices(model, devices):
-    """Place weights and computation of an unbuilt model's parts on devices.
+    """Place the weights and the computation of parts of an unbuilt model on devices.
 
-    The loss is computed on the decoder's device. A gradient and the optimizer's state are on the
-    device of their weight. TensorFlow places the other parts.
+    The loss is computed on the decoder's device. The gradient and the optimizer state of a weight
+    are on the device of that weight. TensorFlow places the other parts.
 
     Args:
-        model: `Seq2Seq` that is not built.
-        devices: Dictionary, such as {"encoder": "GPU:0", "decoder": "GPU:1"}; also "attention".
+        model: `Seq2Seq` that has not been built yet.
+        devices: Dictionary from "encoder", "decoder" or "attention" to a device, such as
+            {"encoder": "GPU:0", "decoder": "GPU:1"}.
     """
     for name, device in devices.items():
         _check_device(name, device)
@@ -153,19 +154,22 @@ def _check_device(name, device):
 
     if name not in _PARTS:
         raise ValueError(
-            f"A part that is placed must be one of {', '.join(_PARTS)}. "
-            f"Received: devices={{{name!r}: {device!r}}}. Name one of these."
+            f"A part to place on a device must be one of {', '.join(_PARTS)}. "
+            f"Received: devices={{{name!r}: {device!r}}}. Choose one of these parts."
         )
     known = [each.name.partition("device:")[2] for each in tf.config.list_logical_devices()]
     if device not in known:
         raise ValueError(
             f"A device must be one of {', '.join(known)}. "
-            f"Received: devices={{{name!r}: {device!r}}}. Name one of these."
+            f"Received: devices={{{name!r}: {device!r}}}. Choose one of these devices."
         )
 
 
 def word_distillation(plan):
-    """`WordDistillation` from the plan's teacher or ensemble, in the student's precision."""
+    """Create the `WordDistillation` for the plan's teacher or ensemble.
+
+    The teacher computes in the student's precision.
+    """
     from keras_bahdanau.models.losses import WordDistillation
     from keras_bahdanau.pipelines.tasks import ensemble, load_pipeline
 
@@ -174,16 +178,15 @@ def word_distillation(plan):
     for path, pipeline in zip(files, pipelines, strict=True):
         if (pipeline.source, pipeline.target) != (plan.source, plan.target):
             raise ValueError(
-                "The teacher of a word-level distillation has the student's source and target. "
-                f"Received: teacher={str(path)!r}, which has others. Train both on the same "
-                "pairs with the same vocabulary settings, begin with a model that has the "
-                "teacher's (--from), or distill with vocabulary='teacher'."
+                "In word-level distillation, the teacher must have the student's source and "
+                f"target. Received: teacher={str(path)!r}, which has others. Train both models on "
+                "the same pairs with the same vocabulary settings, start from a model that has the "
+                "teacher's vocabularies (--from), or distill with vocabulary='teacher'."
             )
         if not pipeline.model.exportable:
             raise ValueError(
-                "A teacher reads only the source and the tokens. Received: "
-                f"teacher={str(path)!r}, whose attention is that of given alignments. Give "
-                "another one."
+                "A teacher must not need given alignments. Received: "
+                f"teacher={str(path)!r}, whose attention is 'forced'. Choose another teacher."
             )
     teacher = pipelines[0] if len(pipelines) == 1 else ensemble(pipelines)
     return WordDistillation(teacher.model, options.word_distillation)

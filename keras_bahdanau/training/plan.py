@@ -1,4 +1,4 @@
-"""`TrainingPlan`: all decisions before a training, made by one function."""
+"""`TrainingPlan`: all decisions that are made before training, by a single function."""
 
 from typing import Any, NamedTuple
 
@@ -22,16 +22,16 @@ _MODEL_TYPES = ("source_model_type", "target_model_type")
 
 
 class TrainingPlan(NamedTuple):
-    """All decisions of a training.
+    """All decisions made before training.
 
     Attributes:
         options: `ResolvedOptions`: requested, inherited, inferred from the pairs, or defaults.
-        source: `Source`; in a draft `Subwords` or None.
-        target: `Subwords`, or None in a draft.
+        source: `Source`; in a draft also `Subwords` or None.
+        target: `Subwords`; in a draft also None.
         data: `TrainingData`.
-        initial: Dictionary, the card of the initial model (`Adaptation`); None for a new model.
-        adaptation: The `Adaptation`, if its weights are not copied yet, or None.
-        symbols: Strings, each one token of a learned source.
+        initial: Dictionary, the card of the initial model (see `Adaptation`); None for a new model.
+        adaptation: `Adaptation` whose weights have not been copied yet, or None.
+        symbols: Strings that a learned source keeps as single tokens.
     """
 
     options: ResolvedOptions
@@ -44,17 +44,17 @@ class TrainingPlan(NamedTuple):
 
     @property
     def initial_config(self):
-        """Config of the initial model, if it replaces the model options, or None."""
+        """Config of the initial model if it is used in place of the model options, or None."""
         return self.initial and self.initial["model"]
 
     @property
     def limits(self):
-        """Epochs, patience and minutes of a training: see `Progress.end`."""
+        """Limits for the epochs, the patience and the minutes: see `Progress.end`."""
         return self.options.epochs, self.options.patience, self.options.minutes
 
     @property
     def cached_steps(self):
-        """Steps that a decoder of self-attention keeps, at least those of the initial model."""
+        """Cached steps of a self-attention decoder, at least as many as in the initial model."""
         return max(self.options.max_length, (self.initial or {}).get("cached_steps", 0))
 
     def batches(self, workers):
@@ -70,9 +70,9 @@ def plan_training(
     run, requested, data, sides, path=None, vocabulary_pairs=None, is_chief=True, cache=None,
     say=print, show=print,
 ):  # fmt: skip
-    """Plan a training that begins or resumes; arguments as in `train`.
+    """Plan a training run that begins or resumes.
 
-    Only the chief reads the initial model, from `path`.
+    The arguments are those of `train`. Only the chief reads the initial model from `path`.
     """
     from keras_bahdanau.layers.registry import is_registered_name, registered
     from keras_bahdanau.training.fine_tuning import Adaptation
@@ -87,10 +87,10 @@ def plan_training(
     options = resolve(infer(decided, data.facts(sides), say))
     draft = _draft(options, sides, data)
     if is_registered_name(options.attention):
-        registered(options.attention)  # or fail before the vocabularies are learned
+        registered(options.attention)  # raises an error before the vocabularies are learned
     if is_new:
         check_sides(draft)
-    old = None  # the weights come from the checkpoint, if there is one, or from the chief
+    old = None  # the weights may also come from a checkpoint or from the chief
     if initial is not None and is_chief and not run.checkpoint.is_file():
         old = Adaptation(initial)
     card = run.initial() if run.exists() else old and old.card
@@ -106,12 +106,15 @@ def _draft(options, sides, data=None):
 
 
 def check_start(run, requested, data, initial=None):
-    """Check, before TensorFlow is loaded, that a training can start or resume."""
+    """Check that training can start or resume, before TensorFlow is loaded."""
     _decided(run, requested, data, initial, Sides())
 
 
 def new_options(requested, sides):
-    """Explicit options of a new model, with the source's preset, before its pairs are read."""
+    """Return the explicit options of a new model, completed by the preset of its source.
+
+    This can be called before the pairs are read.
+    """
     check_no_adaptation(requested)
     decided = requested.explicit()
     if sides.source is not None:
@@ -122,7 +125,7 @@ def new_options(requested, sides):
 
 
 def check_new_model(requested, sides):
-    """Raise ValueError unless a new model can be created, before pairs are known."""
+    """Raise ValueError unless a new model can be created. The pairs are not needed yet."""
     from keras_bahdanau.sources.text_source import source_of
     from keras_bahdanau.text.subwords import Subwords
     from keras_bahdanau.training.model import validated_model
@@ -137,7 +140,7 @@ def check_new_model(requested, sides):
 
 
 def _decided(run, requested, data, initial, sides, say=None):
-    """Dictionary of the options that are decided before the pairs are read."""
+    """Return a dictionary of the options that can be decided before the pairs are read."""
     decided = new_options(requested, sides) if initial is None else initial.inherited(requested)
     if run.exists():
         decided = {**decided, **_decided_before(run, decided)}
@@ -155,11 +158,11 @@ def _decided(run, requested, data, initial, sides, say=None):
 
 
 def _decided_before(run, decided):
-    """Options that a run inferred from its pairs when it began."""
+    """Return the options that a run inferred from its pairs when it began."""
     before = run.options()
     names = inferred_names(decided, resolve(decided))
-    if "model_type" not in decided:  # of vocabularies that the user gave
+    if "model_type" not in decided:  # the types of vocabularies that the user gave
         names += [name for name in _MODEL_TYPES if name not in decided]
     values = {name: getattr(before, name) for name in names}
-    # an option that was off, such as sentences of a batch measured in tokens, is inferred again
+    # an option that was off, such as batch_sentences when batch_tokens is used, is inferred again
     return {name: value for name, value in values.items() if value or name == "unknown_rate"}

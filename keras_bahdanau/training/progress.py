@@ -1,4 +1,4 @@
-"""Progress of a training, and the reasons for its end."""
+"""The progress of a training run, and the reasons for it to end."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ def _is_time(value):
     return _is_number(value) and 0 <= value < math.inf
 
 
-_RIGHT = {  # allowed values of a field
+_RIGHT = {  # checks for the value of each field
     "epoch": _is_count,
     "step": _is_count,
     "waited": _is_count,
@@ -35,7 +35,7 @@ _RIGHT = {  # allowed values of a field
 
 
 def _ranks(*values):
-    """The values as a key for `<`, with infinity for None, NaN and infinities."""
+    """Return the values as a key for `<`, where None, NaN and infinities become infinity."""
     return tuple(
         math.inf if value is None or not math.isfinite(value) else value for value in values
     )
@@ -43,20 +43,20 @@ def _ranks(*values):
 
 @dataclasses.dataclass
 class Progress:
-    """Position of a training and the results of its epochs; part of a checkpoint.
+    """Position of a training run, and the results of its epochs. It is part of a checkpoint.
 
     Attributes:
-        epoch: Integer, epochs that are complete and validated.
-        step: Integer, batches done in the current epoch.
-        best: Float, the lowest validation perplexity, or the value of another metric; None before
-            the first validation.
-        best_perplexity: Float, validation perplexity of the best epoch, which decides between
-            equal values of a metric; None like `best`, or if an older version began the run.
-        waited: Integer, epochs since the best one.
-        seconds: Float, total time of training and validation.
-        start_seconds: Float, time of the first step, which compiles the model.
-        first_seconds: Float, time of the first epoch, which also compiles the validation.
-        epoch_seconds: Float, time of all complete epochs.
+        epoch: Integer, the number of epochs that are complete and validated.
+        step: Integer, the number of batches done in the current epoch.
+        best: Float, the lowest validation perplexity, or the best value of another metric; None
+            before the first validation.
+        best_perplexity: Float, the validation perplexity of the best epoch, which breaks ties in
+            another metric; None if `best` is None, or if an older version began the run.
+        waited: Integer, the number of epochs since the best one.
+        seconds: Float, the total time of training and validation.
+        start_seconds: Float, the time of the first step, which compiles the model.
+        first_seconds: Float, the time of the first epoch, which also compiles the validation.
+        epoch_seconds: Float, the time of all complete epochs.
         stopped: Bool, True if one of the user's callbacks ended the training.
         history: List of dicts, the logs of each epoch.
     """
@@ -75,11 +75,11 @@ class Progress:
 
     @classmethod
     def loads(cls, text):
-        """Progress from the text that `dumps` gave.
+        """Create the progress from a string that `dumps` returned.
 
         Raises:
-            TypeError: If the text has other fields.
-            ValueError: If the text is not JSON, or a field is not as above.
+            TypeError: If the string has unknown fields.
+            ValueError: If the string is not JSON, or a field has an invalid value.
         """
         progress = cls(**json.loads(text))
         for name, right in _RIGHT.items():
@@ -88,11 +88,11 @@ class Progress:
         return progress
 
     def dumps(self):
-        """Progress as one line of text."""
+        """Return the progress as one line of text."""
         return json.dumps(dataclasses.asdict(self))
 
     def add_time(self, seconds):
-        """Count the time since the last call."""
+        """Add the time since the last call."""
         self.seconds += seconds
         if not self.epoch and self.step <= 1:
             self.start_seconds = self.seconds
@@ -107,15 +107,15 @@ class Progress:
         return self.epoch - self.waited
 
     def is_better(self, value, perplexity=math.inf):
-        """True if an epoch is better than all before: by its value, then by its perplexity.
+        """Return True if an epoch is better than all earlier ones.
 
-        Lower is better. NaN is worse than any number.
+        Values are compared first, then perplexities. Lower is better. NaN is worse than any number.
         """
-        # an older version kept NaN as the best; no value is lower than NaN
+        # an older version may have stored NaN as the best, and no value is lower than NaN
         return _ranks(value, perplexity) < _ranks(self.best, self.best_perplexity)
 
     def keep_best(self, value, perplexity=math.inf):
-        """Make this the best so far if it is better; return True if it is."""
+        """Store a value as the best so far if it is better. Return True if it is."""
         is_better = self.is_better(value, perplexity)
         if is_better:
             self.best = value if math.isfinite(value) else None
@@ -123,12 +123,12 @@ class Progress:
         return is_better
 
     def end_epoch(self, logs, value=None):
-        """Count an epoch.
+        """Record the end of an epoch.
 
         Args:
-            logs: Dict of floats. NaN and infinity become None, since JSON has no such numbers.
-            value: Float that decides on `best` and `waited`, lower is better; "val_perplexity" by
-                default, which decides between equal values.
+            logs: Dict of floats. NaN and infinity become None, because JSON can't represent them.
+            value: Float that determines `best` and `waited`, where lower is better. By default
+                "val_perplexity", which also breaks ties.
         """
         value = logs["val_perplexity"] if value is None else value
         is_better = self.keep_best(value, logs.get("val_perplexity", math.inf))
@@ -137,7 +137,7 @@ class Progress:
         self.history.append(json_values(dict(logs)))
 
     def end(self, epochs, patience, minutes=None):
-        """Reason why the training is over, as part of a sentence; None if it continues."""
+        """Return the reason why training is over, as part of a sentence; None if it goes on."""
         if self.stopped:
             return "a callback ended it"
         if self.epoch >= epochs:
@@ -151,16 +151,17 @@ class Progress:
         return None
 
     def epochs_in(self, minutes):
-        """Number of epochs that fit into `minutes`, at least 1; infinity for 0 or None.
+        """Return the number of epochs that fit into `minutes`, at least 1; infinity for 0 or None.
 
-        The first epoch counts without its first step, and only until there is a second one.
+        The first epoch is used for this estimate, without its first step, only until there is a
+        second one.
         """
         if not minutes or not self.epoch:
             return math.inf
-        # checkpoints of older versions lack the three times
+        # checkpoints of older versions don't have the last three times
         complete = self.epoch_seconds or self.seconds
         if self.epoch > 1 and self.first_seconds:
-            seconds = (complete - self.first_seconds) / (self.epoch - 1)  # of one epoch
+            seconds = (complete - self.first_seconds) / (self.epoch - 1)  # per epoch
         else:
             seconds = (complete - self.start_seconds) / self.epoch
         left = (60 * minutes - complete) / max(seconds, 1e-6)

@@ -1,4 +1,4 @@
-"""Reports of a training: pairs that it leaves out or cannot use, and progress in long epochs."""
+"""Reports of a training run: pairs that are left out or unusable, and progress in long epochs."""
 
 import os
 import time
@@ -12,12 +12,12 @@ from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.text.folding import report_pairs, report_targets
 from keras_bahdanau.training.data import LONGEST_VALID, longest_source, longest_valid_source
 
-NAMED, LONGEST = 3, 40  # number of named inputs, and characters of each
-SECONDS = 30  # between two lines of progress
+NAMED, LONGEST = 3, 40  # number of inputs to name, and maximum number of characters of each
+SECONDS = 30  # time between two progress lines
 
 
 def report_skipped(plan, batches, validation, say):
-    """Report the pairs that a training leaves out from the start."""
+    """Report the training and validation pairs that are left out from the start."""
     source, data = plan.source, plan.data
     longest = longest_source(plan)
     limit = longest and (longest, source.unit)
@@ -29,10 +29,10 @@ def report_skipped(plan, batches, validation, say):
 
 
 def report_skipped_of(kind, batches, inputs, source, max_length, say, source_limit=None):
-    """Report the "training" or "validation" pairs that are left out.
+    """Report the pairs of a kind, "training" or "validation", that are left out.
 
     `source` is the `Source` that reads the inputs. `source_limit` is its own limit, such as
-    (3000, "frames"), or None for the target's.
+    (3000, "frames"), or None if the limit for targets applies.
     """
     skipped = batches.skipped
     if skipped.empty:
@@ -50,7 +50,7 @@ def report_skipped_of(kind, batches, inputs, source, max_length, say, source_lim
 
 
 def report_texts(plan, say):
-    """Report validation texts with unknown characters, and targets that the model can't write."""
+    """Report unknown characters in validation texts, and targets that the model can't output."""
     in_memory = (part for part in plan.data.pairs.parts() if part.in_memory)
     targets = [target for part in in_memory for _, target in part]
     sides = plan.source, plan.target
@@ -62,7 +62,7 @@ def report_texts(plan, say):
 
 
 def report_judge(plan, say):
-    """Report that `best_by` can't compare epochs on the validation targets."""
+    """Report if `best_by` can't distinguish epochs with these validation targets."""
     options = plan.options
     if options.best_by != "perplexity":
         (judge,) = metrics_of([options.best_by], options.tokenize)
@@ -72,14 +72,14 @@ def report_judge(plan, say):
 
 
 def report_long_targets(plan, validation, pipeline, say):
-    """Report the validation targets that are longer than any output."""
+    """Report the validation targets that are longer than the longest possible output."""
     line = long_references_of(validation, plan.data.valid_pairs, pipeline)
     if line:
         say(f"validation: {line}")
 
 
 def report_pairs_without_ctc_path(batches, model, say):
-    """Report the pairs from which the CTC loss can't learn; they are trained on nevertheless."""
+    """Report the pairs from which the CTC loss can't learn. The decoder still learns from them."""
     if not model.ctc_weight:
         return
     reduction = model.encoder.reduction
@@ -89,7 +89,7 @@ def report_pairs_without_ctc_path(batches, model, say):
         positions = "each position" if reduction == 1 else f"each {reduction} positions"
         say(
             f"{_pairs(count, 'training')} {verb} more target tokens than CTC has places, one for "
-            f"{positions} of the source: it learns nothing from {pronoun}. Take an encoder or "
+            f"{positions} of the source: CTC learns nothing from {pronoun}. Use an encoder or "
             "cells that shorten the source less, longer tokens such as subwords or words, or "
             "--ctc-weight 0"
         )
@@ -104,9 +104,9 @@ def _are(count):
 
 
 def _named(inputs, rows):
-    """End of a line: the first inputs, and a count of the rest; "" for none.
+    """Return the end of a line: the first inputs, and the number of the rest; "" for no inputs.
 
-    Texts are named by their beginning, since pairs may come from any line of several files.
+    Texts are named by their beginning, because pairs may come from any line of several files.
     """
     names = [str(inputs[row]) for row in rows if isinstance(inputs[row], str | os.PathLike)]
     if not names:
@@ -118,7 +118,10 @@ def _named(inputs, rows):
 
 
 class ReportBroken(keras.callbacks.Callback):
-    """Report each broken input once, at the end of its epoch; ValueError if all are broken."""
+    """Reports each broken input once, at the end of an epoch.
+
+    Raises ValueError if all inputs are broken.
+    """
 
     def __init__(self, kind, batches, inputs, source, say):
         super().__init__()
@@ -139,10 +142,10 @@ class ReportBroken(keras.callbacks.Callback):
 
 
 class ReportSteps(keras.callbacks.Callback):
-    """Report that the graph is built and, with `lines`, the steps every 30 seconds.
+    """Reports that the graph is built and, with `lines`, the current step every 30 seconds.
 
-    Keras prints only one line an epoch into a file. A resumed training has done `first_step` steps
-    of its first epoch.
+    In a file, Keras prints only one line per epoch. A resumed run has already done `first_step`
+    steps of its first epoch.
     """
 
     def __init__(self, say, lines, first_step=0):
@@ -151,7 +154,7 @@ class ReportSteps(keras.callbacks.Callback):
         self._reported = None
 
     def on_train_begin(self, logs=None):
-        self.say("building the graph: the first step takes longest")
+        self.say("building the graph: the first step takes the longest")
         self._reported = time.monotonic()
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -168,4 +171,4 @@ class ReportSteps(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.first_step = 0
-        self._reported = time.monotonic()  # Keras also prints a line
+        self._reported = time.monotonic()  # because Keras prints a line here

@@ -1,4 +1,4 @@
-"""The directory of one training: its files, and checks before a training uses it."""
+"""The directory of a training run: its files, and checks before it is used."""
 
 import contextlib
 import dataclasses
@@ -18,16 +18,16 @@ from keras_bahdanau.settings.removed import drop_removed
 from keras_bahdanau.training.options import changed_options, resolve
 from keras_bahdanau.training.progress import Progress
 
-DISTILLED = "distilled"  # folder of a student's pairs, which exists before its training
+DISTILLED = "distilled"  # directory of a student's pairs, which are written before its training
 _INITIAL_KEYS = {"path", "inputs", "search", "metrics", "model"}  # see `fine_tuning.Adaptation`
 
 
 class Run:
-    """The files of one training run.
+    """The files of a training run.
 
-    `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume from),
+    The files are `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume from),
     `translator.keras` (the best so far), `history.json`, `epochs` (weights of the last epochs, if
-    they are averaged), `distilled` (pairs of a student), and the lock of the training process.
+    these are averaged), `distilled` (pairs of a student), and the lock of the training process.
 
     Args:
         directory: Path.
@@ -43,11 +43,11 @@ class Run:
         self.distilled = self.directory / DISTILLED
 
     def exists(self):
-        """True if there is a run here to resume."""
+        """Return True if the directory contains a run that was begun."""
         return self.card.is_file()
 
     def is_over(self):
-        """True if a training has ended here, according to its initial options.
+        """Return True if the run has ended, according to the options it began with.
 
         Raises:
             ValueError: If `run.json` or the checkpoint is damaged.
@@ -59,13 +59,13 @@ class Run:
 
     @contextlib.contextmanager
     def owned(self, say=print):
-        """Own the directory within the block, cleared of drafts that a kill left.
+        """Context manager that owns the directory, after removing drafts left by a killed process.
 
-        Creates a new directory, and removes it if it stays empty.
+        A new directory is created, and removed again if it stays empty.
 
         Raises:
-            BlockingIOError: If another process trains here, or writes the translator.
-            FileExistsError: If the directory holds something else.
+            BlockingIOError: If another process is training here, or is writing the translator.
+            FileExistsError: If the directory contains something else.
         """
         self.check_free()
         with existing(self.directory), owned(self.translator, say):
@@ -76,7 +76,7 @@ class Run:
             yield
 
     def begin(self, plan, workers=1):
-        """Write `run.json` of a plan."""
+        """Write `run.json` for a plan."""
         card = {
             "options": dataclasses.asdict(plan.options),
             "data": plan.data.fingerprints(),
@@ -90,7 +90,10 @@ class Run:
         write_sealed_json(self.card, card)
 
     def options(self):
-        """The `ResolvedOptions` that the run began with; ValueError if `run.json` is damaged."""
+        """Read the `ResolvedOptions` that the run began with.
+
+        Raises ValueError if `run.json` is damaged.
+        """
         card = self.read_card()
         try:
             if not card["options"]:
@@ -100,23 +103,29 @@ class Run:
             raise self.damaged(self.card, error) from None
 
     def initial(self):
-        """Card of the model that the run began with: see `Adaptation`; None for a new model."""
+        """Read the card of the model that the run started from; None for a new model.
+
+        See `Adaptation` for the card.
+        """
         card = self.read_card()
         initial = card.get("initial")
         if initial is not None and not (isinstance(initial, dict) and _INITIAL_KEYS <= {*initial}):
-            raise self.damaged(self.card, "'initial' is no card of a model")
+            raise self.damaged(self.card, "'initial' is not the card of a model")
         return initial
 
     def read_card(self):
-        """The content of `run.json`; ValueError if it is damaged."""
+        """Read the content of `run.json`. Raises ValueError if it is damaged."""
         try:
             return read_sealed_json(self.card)
         except Damage as error:
             raise self.damaged(self.card, error) from None
 
     def progress(self):
-        """The `Progress` of the last checkpoint; ValueError if it is damaged, or diverged."""
-        import h5py  # which takes its time
+        """Read the `Progress` in the last checkpoint.
+
+        Raises ValueError if the checkpoint is damaged, or its weights are not finite.
+        """
+        import h5py  # slow
 
         try:
             with open_regular(self.checkpoint) as content:
@@ -128,18 +137,18 @@ class Run:
             raise self.damaged(self.checkpoint, error) from None
         if diverged is not None:
             raise ValueError(
-                "A run resumes with weights that are finite. Received: "
-                f"path={str(self.checkpoint)!r}, with NaN or infinity in {diverged!r}. Train anew "
+                "A run can resume only if its weights are finite. Received: "
+                f"path={str(self.checkpoint)!r}, with NaN or infinity in {diverged!r}. Start over "
                 "in another output directory, with a lower learning rate."
             )
         return progress
 
     def check_free(self):
-        """Raise FileExistsError if the directory holds something else."""
+        """Raise FileExistsError if the directory contains something other than a run."""
         if not self.exists() and self.directory.exists() and not self._is_empty():
             raise FileExistsError(
-                "The output of a training must be a new directory, or one that it left "
-                f"unfinished. Received: out={str(self.directory)!r}, which holds other things. "
+                "The output directory must be a new one, or that of an unfinished training run. "
+                f"Received: out={str(self.directory)!r}, which contains other files. "
                 "Choose another name."
             )
 
@@ -151,13 +160,13 @@ class Run:
         )
 
     def check_resumes(self, plan, requested):
-        """Raise an error unless this run can continue with the options and data of a plan.
+        """Raise an error unless this run can resume with the options and data of a plan.
 
-        `requested` are the `TrainingOptions` of the user.
+        `requested` contains the user's `TrainingOptions`.
 
         Raises:
             FileExistsError: If the run has ended.
-            ValueError: If it began with other options or other data, or is damaged.
+            ValueError: If the run began with other options or other data, or is damaged.
         """
         before, explicit = vars(self.options()), requested.explicit()
         names = changed_options(before, vars(plan.options), explicit)
@@ -168,7 +177,8 @@ class Run:
             )
             raise ValueError(
                 f"A run resumes with the options it began with, {began}. Received: {received}. "
-                f"Use {'that' if len(names) == 1 else 'those'}, or another output directory."
+                f"Give the same {'option' if len(names) == 1 else 'options'} again, or choose "
+                "another output directory."
             )
         self.check_data(plan.data)
         if self.checkpoint.is_file():
@@ -178,19 +188,20 @@ class Run:
         """Raise ValueError if the run began with other `TrainingData`."""
         if self.read_card().get("data") != data.fingerprints():
             raise ValueError(
-                "A run resumes with the pairs it began with. Received: other training or "
-                "validation pairs, weights, tags, alignments, or another teacher, than those of "
-                f"out={str(self.directory)!r}. Use those, or another output directory."
+                "A run resumes with the data it began with. Received: training or validation "
+                "pairs, weights, tags, alignments or a teacher that differ from those of "
+                f"out={str(self.directory)!r}. Give the same data again, or choose another output "
+                "directory."
             )
 
     def check_workers(self, count):
-        """Raise ValueError if a run on shards began with another number of workers."""
+        """Raise ValueError if the run uses shards and began with another number of workers."""
         before = self.read_card().get("workers", count) if self.exists() else count
         if before != count:
             raise ValueError(
                 "A run on shards resumes with as many workers as it began with. Received: "
-                f"workers={count}, for a run of {before} workers. Start {before}, or choose "
-                "another output directory."
+                f"workers={count}, for a run with {before} workers. Start {before} workers, or "
+                "choose another output directory."
             )
 
     def _check_unfinished(self, plan):
@@ -198,17 +209,17 @@ class Run:
         if progress.end(*plan.limits):
             epochs = counted(progress.epoch, "epochs")
             raise FileExistsError(
-                f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. "
-                f"Use {str(self.translator)!r}, or go on from it: --from {self.directory} --out "
-                "NEW (`initial` in Python)."
+                f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. Use "
+                f"{str(self.translator)!r}, or train it further: --from {self.directory} --out NEW "
+                "(`initial` in Python)."
             )
 
     def damaged(self, path, error):
-        """The ValueError of a file that was changed since the training wrote it."""
+        """Create the ValueError for a file that was changed after training wrote it."""
         error = " ".join(str(error).split())[:200]
         return ValueError(
-            f"A run's files must be whole. Received: path={str(path)!r} ({error}). "
-            "Choose another output directory to begin anew."
+            f"The files of a run must be intact. Received: path={str(path)!r} ({error}). "
+            "To start over, choose another output directory."
         )
 
 

@@ -1,4 +1,4 @@
-"""The pipeline that a training validates and saves: its model, search, metrics and record."""
+"""The pipeline that is validated and saved in training: its model, search, metrics and record."""
 
 import dataclasses
 
@@ -12,13 +12,13 @@ from keras_bahdanau.training.inheritance import record_of
 from keras_bahdanau.training.model import validated_model
 from keras_bahdanau.training.presets.preset import is_hard
 
-# After the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
-# ranks such a text above right answers. A plain sum favours texts that end too early.
+# A hard alignment may repeat a symbol at the end of its source, and a mean over tokens then ranks
+# such an output above the correct ones. A plain sum favors outputs that end too early.
 HARD_EXPONENT = 0.5
 
 
 def new_pipeline(plan, run, model, batches, say):
-    """The pipeline of a training, before its first epoch; `batches` have the training pairs."""
+    """Create the pipeline of a training run. `batches` contains the training pairs."""
     if plan.options.precision != "float32":
         model = validated_model(plan)
     search = (
@@ -32,11 +32,11 @@ def new_pipeline(plan, run, model, batches, say):
 
 
 def initial_search(plan, ctc_weight=0.0, batches=None, reduction=1, say=None):
-    """The `SearchOptions` of the initial model, or of a new one.
+    """Return the `SearchOptions` of the initial model, or those for a new model.
 
-    The output limits fit the pairs of `batches`, unless the training has options for these.
-    Unknown tokens are replaced if the model learns to copy them: from pairs with unknown
-    characters, or as a pointer-generator of characters, where every export supports it.
+    The output limits are chosen to fit the pairs in `batches`, unless training options set them.
+    Unknown tokens are replaced if the model learns to copy them, either from pairs with unknown
+    characters, or as a pointer-generator for characters, which every export supports.
     """
     options = plan.options
     if plan.initial is not None:
@@ -54,7 +54,7 @@ def initial_search(plan, ctc_weight=0.0, batches=None, reduction=1, say=None):
 
 
 def _limited(search, plan, batches, reduction, say):
-    """A search with limits for the outputs and sources of the training pairs."""
+    """Return a search with limits that fit the sources and targets of the training pairs."""
     options, names = plan.options, ("max_length_ratio", "max_length_offset")
     before = {name: getattr(search, name) for name in (*names, "max_length")}
     lengths = [*batches.lengths()]
@@ -64,7 +64,7 @@ def _limited(search, plan, batches, reduction, say):
         limits |= {name: explicit.get(name, before[name]) for name in names}
     elif limits != before and say is not None:
         listed = ", ".join(f"{name} {value:g}" for name, value in limits.items())
-        say(f"limits of the outputs, found from the pairs: {listed}")
+        say(f"limits of the outputs, inferred from the pairs: {listed}")
     longest = max(int(sources.max(initial=0)) for sources, _ in lengths)
     if longest > (search.max_source_length or plan.source.longest):
         limits["max_source_length"] = longest_source(plan) or options.max_length
@@ -72,18 +72,18 @@ def _limited(search, plan, batches, reduction, say):
 
 
 def saved_search(path, say):
-    """The `SearchOptions` of a run's best pipeline, which `tune` may have changed since."""
+    """Read the `SearchOptions` of a run's best pipeline, which `tune` may have changed."""
     card = read_card(path)
     if "calibration" in card:
         say(
-            f"a better epoch is saved without the calibration of {str(path)!r}, "
-            "made for other weights"
+            f"a better epoch will be saved without the calibration in {str(path)!r}, "
+            "which is for other weights"
         )
     return SearchOptions.from_config(card["search"])
 
 
 def _metrics(plan):
-    """Names of the pipeline's metrics, the deciding one first; None for its class's defaults."""
+    """Return the names of the pipeline's metrics, starting with `best_by`; None for defaults."""
     judge, metrics = plan.options.best_by, kind_of(plan.source).metrics
     if plan.initial is not None and judge == "perplexity":
         return plan.initial["metrics"]

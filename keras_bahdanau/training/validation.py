@@ -1,4 +1,4 @@
-"""Validation after each epoch: the best pipeline so far, the history, the end of the training."""
+"""Validation after each epoch, which saves the best pipeline and the history, and ends training."""
 
 import contextlib
 import dataclasses
@@ -14,18 +14,19 @@ from keras_bahdanau.optimizers.rounded_weights import round_weights
 
 
 class ValidateAndSave(keras.callbacks.Callback):
-    """Validate each epoch, save the results, and end the training in time.
+    """Callback that validates each epoch, saves the results, and ends training in time.
 
-    Averaged weights are validated if there are any: from `AveragingAdam`, or the mean of the last
-    epochs. The logs get "val_loss" and "val_perplexity" for later callbacks in the list.
+    If there are averaged weights, from `AveragingAdam` or as the mean of the last epochs, these are
+    validated. "val_loss" and "val_perplexity" are added to the logs for later callbacks.
 
-    Training ends with the last epoch, with patience or time, or when another callback sets
-    `model.stop_training`: that epoch is validated unfinished, and the run does not resume. A result
-    that is NaN or infinite raises FloatingPointError, and is not saved.
+    Training ends after the last epoch, when `patience` or `minutes` is reached, or when another
+    callback sets `model.stop_training`. In the last case, the unfinished epoch is validated, and
+    the run can't be resumed. A result that is NaN or infinite raises FloatingPointError and is not
+    saved.
 
-    If `best_by` names a metric, validation pairs are decoded after each epoch, greedily by default;
-    of epochs with equal values the one with the lowest perplexity is best. A fine-tuned model is
-    validated before the first step: it is the best until an epoch is better.
+    If `best_by` is not "perplexity", the validation sources are decoded greedily after each epoch.
+    Perplexity decides between epochs with equal values. A model to fine-tune is validated before
+    the first step, and is the best model until an epoch is better.
     """
 
     def __init__(self, plan, run, translator, validation, checkpoint, average=None, say=print):
@@ -54,7 +55,7 @@ class ValidateAndSave(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         progress = self.checkpoint.progress
         logs = {} if logs is None else logs
-        require_finite_state(self.model, progress)  # while it still tells which batch it was
+        require_finite_state(self.model, progress)  # while `progress` still contains the batch
         with self._saved_weights(epoch):
             logs.update(self._validate())
             names = ("loss", "val_loss", "val_perplexity")
@@ -75,7 +76,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         end = progress.end(*self.limits)
         self.model.stop_training = end is not None
         if end is not None and progress.epoch < options.epochs:
-            self.say(f"the training ends after {progress.epoch} of {options.epochs} epochs: {end}")
+            self.say(f"training ends after {progress.epoch} of {options.epochs} epochs: {end}")
 
     def on_train_end(self, logs=None):
         progress = self.checkpoint.progress
@@ -86,11 +87,9 @@ class ValidateAndSave(keras.callbacks.Callback):
             return
         if progress.best_epoch:
             figures = self._figures(progress.history[progress.best_epoch - 1])
-            self.say(f"the file holds epoch {progress.best_epoch}: {figures}")
+            self.say(f"the file contains epoch {progress.best_epoch}: {figures}")
         elif self.has_initial:
-            self.say(
-                "no epoch was better than the model that the training began with, which is kept"
-            )
+            self.say("no epoch was better than the model that training started from, which is kept")
 
     def _validate_first(self):
         """Validate the initial model, and save it as the best so far."""
@@ -122,7 +121,10 @@ class ValidateAndSave(keras.callbacks.Callback):
             yield
 
     def _judged(self, logs):
-        """The value that decides which epoch is best, lower is better; a metric joins the logs."""
+        """Compute the value that decides which epoch is best, where lower is better.
+
+        The score of a metric is added to the logs.
+        """
         if self.judge is None:
             return logs["val_perplexity"]
         search = dataclasses.replace(self.translator.search, beam_width=1)
@@ -135,7 +137,7 @@ class ValidateAndSave(keras.callbacks.Callback):
     def _figures(self, logs):
         figures = f"validation perplexity {logs['val_perplexity']:.3f}"
         score = self.judge and logs[f"val_{self.judge.name}"]
-        # JSON has no NaN
+        # NaN becomes None in JSON
         return figures if score is None else f"{figures}, {self.judge.label} {score:.2f}"
 
     def _validate(self):

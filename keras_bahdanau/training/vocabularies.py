@@ -1,6 +1,7 @@
-"""Vocabularies of a training: from its run, given by the user, or learned from the pairs."""
+"""Vocabularies for training: from the run, given by the user, or learned from the pairs."""
 
 from keras_bahdanau.files.integrity import Damage
+from keras_bahdanau.settings.checks import counted
 from keras_bahdanau.sources.named_source import read_sides
 from keras_bahdanau.sources.text_source import changed_sides, source_of
 from keras_bahdanau.text.features import infer_position
@@ -8,18 +9,19 @@ from keras_bahdanau.text.host_text import HostText
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
-NAMED = 5  # most symbols in a message
+NAMED = 5  # maximum number of symbols to name in a message
 
 
 def vocabularies(plan, run, old, texts, say):
-    """(source, target) of a run: from its card, given by the user, or learned from the pairs.
+    """Return (source, target): from a run's card, given by the user, or learned from the pairs.
 
-    `old` is the `Adaptation` of the initial model, or None; the texts update its vocabularies.
+    `old` is the `Adaptation` of the initial model, or None. `texts` are pairs that can update its
+    vocabularies.
     """
     source, target, symbols, pairs = plan.source, plan.target, plan.symbols, plan.data.pairs
     if run.exists():
         source, target = _sides_recorded(plan, run)
-        report_split(symbols, source, "a training that is resumed keeps its vocabulary", say)
+        report_split(symbols, source, "a run that is resumed keeps its vocabulary", say)
         return source, target
     if old is not None:
         source, target = old.sides(plan, texts, say)
@@ -33,7 +35,7 @@ def vocabularies(plan, run, old, texts, say):
     if target is None:
         target = learned("target", [pair[1] for pair in pairs], plan, "target", say)
     if plan.source is not None and (old is None or plan.options.update_vocabulary == "replace"):
-        report_split(symbols, source, "a vocabulary that is given stays as it is", say)
+        report_split(symbols, source, "an existing vocabulary is not changed", say)
     if old is None:
         _report_rare((plan.source, plan.target), (source, target), len(pairs), say)
     if isinstance(source, Subwords):
@@ -46,13 +48,16 @@ def vocabularies(plan, run, old, texts, say):
 
 
 def _sides_recorded(plan, run):
-    """(source, target) of the card of a run; ValueError if the user gives others."""
+    """Read (source, target) from the card of a run.
+
+    Raises ValueError if the user gives a different source or target.
+    """
     card = run.read_card()
     if not {"source", "target"} <= card.keys():
         raise ValueError(
-            "A run resumes with the source and target of its card. Received: the card "
-            f"{str(run.card)!r} without them, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
+            "The card of a run must contain its source and target. Received: the card "
+            f"{str(run.card)!r} without them, for example from an older version of this package. "
+            "To start over, choose another output directory."
         )
     try:
         recorded = read_sides(card)
@@ -68,19 +73,19 @@ def _sides_recorded(plan, run):
 
 
 def _report_misplaced(source, pairs, say):
-    """Report the first source whose features stand where the model reads none."""
+    """Report the first source whose features are not where the model reads them."""
     if isinstance(source, HostText) and getattr(pairs, "in_memory", True):
         moved = ((text, source.misplaced(text)) for text, _ in pairs)
         text, better = next((pair for pair in moved if pair[1] is not None), (None, None))
         if text is not None:
-            say(f"features stand where the model reads none: {text!r:.80} and not {better!r:.80}")
+            say(f"features are not where the model reads them: {text!r:.80}, not {better!r:.80}")
 
 
 def report_split(symbols, source, reason, say):
-    """Report the symbols that are not tokens of a source, with the reason or remedy."""
+    """Report the symbols that are not single tokens of a source, with the reason or a remedy."""
     subwords = source_of(source).subwords
     rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
-    # its token and the end token
+    # a symbol that is one token has two ids: its own and that of the end token
     split = [
         symbol
         for symbol, ids in zip(symbols, rows, strict=True)
@@ -88,23 +93,24 @@ def report_split(symbols, source, reason, say):
     ]
     if split:
         names = ", ".join(split[:NAMED]) + (", ..." if len(split) > NAMED else "")
-        say(f"symbols that the source splits or does not know, {len(split):,}: {names}; {reason}")
+        count = counted(len(split), "symbols")
+        say(f"the source splits or does not know {count}: {names}; {reason}")
 
 
 def _report_rare(sides, vocabularies, count, say):
-    """Report, once, that a learned vocabulary has more subwords than there are pairs."""
+    """Report if a learned vocabulary has more subwords than there are pairs, for one side only."""
     for name, side, vocabulary in zip(("source", "target"), sides, vocabularies, strict=False):
         size = 0 if side is not None else getattr(vocabulary, "vocabulary_size", 0)
         if size > count and vocabulary.model_type in ("bpe", "unigram"):
             say(
-                f"{size:,} tokens for {count:,} pairs: most subwords are seen once. Try "
+                f"{size:,} tokens for {count:,} pairs: most subwords occur only once. Try "
                 f"--{name}-model-type char, or a smaller --vocabulary-size"
             )
             return
 
 
 def learned(name, texts, plan, side, say):
-    """`Subwords` of texts, as the options of a side say."""
+    """Learn `Subwords` from texts, according to the options for a side."""
     options = plan.options
     size = getattr(options, f"{side}_vocabulary_size")
     subwords = Subwords.train(
@@ -119,6 +125,6 @@ def learned(name, texts, plan, side, say):
     if subwords.vocabulary_size < size:
         say(
             f"the {name} vocabulary has {subwords.vocabulary_size:,} tokens, not {size:,}: "
-            "all the text has"
+            "the text has no more"
         )
     return subwords

@@ -1,4 +1,4 @@
-"""Workers of a training: processes with one device each, and sums over all of them."""
+"""Workers that train together: processes with one device each, and sums over all of them."""
 
 import contextlib
 import itertools
@@ -20,9 +20,10 @@ _LOST = (
 
 
 def strategy_of_environment():
-    """The strategy of a job whose TF_CONFIG names its workers; None without that variable.
+    """Create the strategy for a job whose TF_CONFIG lists its workers; None without TF_CONFIG.
 
-    One process trains on one device: among several GPUs, the one with its index on the machine.
+    Each process trains on one device. If the machine has several GPUs, this is the GPU with the
+    process's index on that machine.
 
     Raises:
         ValueError: If TF_CONFIG is not a JSON object with "cluster" and "task".
@@ -36,12 +37,13 @@ def strategy_of_environment():
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG must be JSON with "cluster" and "task". '
-            f"Received: TF_CONFIG={text[:200]!r}. Set it as `tf.distribute` documents, or unset it."
+            f"Received: TF_CONFIG={text[:200]!r}. Set it as documented in `tf.distribute`, or "
+            "unset it."
         ) from None
     gpus = tf.config.list_physical_devices("GPU")
     if gpus and index >= len(gpus):
         raise ValueError(
-            "Each worker of a machine must have a GPU of its own. "
+            "Each worker on a machine must have its own GPU. "
             f"Received: {index + 1} workers or more, {len(gpus)} GPUs. Start fewer workers."
         )
     if len(gpus) > 1:
@@ -50,7 +52,7 @@ def strategy_of_environment():
 
 
 def _index_on_host(cluster, task):
-    """The number of earlier workers with the same machine in their address."""
+    """Count the earlier workers in the cluster whose addresses are on the same machine."""
     hosts = {
         (kind, index): address.rpartition(":")[0]
         for kind in ("chief", "worker")
@@ -62,10 +64,10 @@ def _index_on_host(cluster, task):
 
 
 class Workers:
-    """The processes of one training, and sums and values that they exchange.
+    """The processes that train together, and the sums and values that they exchange.
 
-    All call the same methods in the same order, and each call waits for the others. The first
-    worker is the chief; only the chief owns the directory of the run.
+    All workers must call the same methods in the same order, and each call blocks until the others
+    make it, too. The first worker is the chief, and only the chief owns the run directory.
 
     Args:
         strategy: `tf.distribute.Strategy` with one device in each process, such as
@@ -73,7 +75,7 @@ class Workers:
 
     Attributes:
         count: Integer, the number of workers.
-        index: Integer, the number of this one; the chief has 0.
+        index: Integer, the index of this worker; the index of the chief is 0.
 
     Raises:
         ValueError: If the strategy has several devices in one process.
@@ -86,7 +88,7 @@ class Workers:
     def __init__(self, strategy=None):
         self.strategy = strategy
         self.count, self.index = 1, 0
-        # one trace for vectors of all lengths
+        # a single trace for vectors of all lengths
         signature = [tf.TensorSpec([None], tf.float64)]
         self._summed = tf.function(lambda vector: self.sum([vector])[0], input_signature=signature)
         if strategy is None:
@@ -94,21 +96,21 @@ class Workers:
         devices = strategy.extended.worker_devices
         if len(devices) != 1:
             raise ValueError(
-                "A strategy of a training must have one device in each process. Received: "
+                "`strategy` must have one device in each process. Received: "
                 f"strategy={type(strategy).__name__} with {len(devices)} devices. Start one "
-                "process a device, as `keras-bahdanau train --workers` does."
+                "process per device, as `keras-bahdanau train --workers` does."
             )
         self.count = strategy.num_replicas_in_sync
         self.index = int(tf.function(lambda: strategy.run(_replica_index))())
 
     @property
     def is_chief(self):
-        """True for the worker that writes files and reports."""
+        """True for the worker that writes files and reports progress."""
         return self.index == 0
 
     @contextlib.contextmanager
     def together(self):
-        """Raise ConnectionError if another worker is lost within the block."""
+        """Context manager that raises ConnectionError if another worker is lost in its block."""
         try:
             yield
         except _LOST as error:
@@ -117,23 +119,23 @@ class Workers:
             reason = str(error).partition("aborted by:")[2] or str(error)
             reason = " ".join(reason.split())[:120]
             raise ConnectionError(
-                "All workers of a training must stay until its end. Received: worker "
-                f"{self.index} of {self.count} lost another one ({reason}). Start all of them "
-                "again: the training resumes from its last checkpoint."
+                "All workers must run until the end of training. Received: worker "
+                f"{self.index} of {self.count} lost another one ({reason}). Start all workers "
+                "again to resume from the last checkpoint."
             ) from None
 
     def sum(self, tensors):
-        """Float tensors added up over all workers, within a `tf.function`."""
+        """Sum float tensors over all workers. Call this in a `tf.function`."""
         if self.count == 1:
             return tensors
         return self.strategy.run(_all_reduced, args=(tensors,))
 
     def any(self, flag):
-        """True if any worker's flag is True."""
+        """Return True if the flag of any worker is True."""
         return self.count > 1 and bool(self._sum_of([float(flag)])[0]) or bool(flag)
 
     def check_same(self, name, number):
-        """Raise ValueError if a number is not the same in all workers."""
+        """Raise ValueError unless a number is the same in all workers."""
         first = self.chiefs_values([number])[0]
         if self.any(first != number):
             raise ValueError(
@@ -142,14 +144,14 @@ class Workers:
             )
 
     def chiefs_values(self, numbers):
-        """The chief's numbers instead of this worker's, as a float64 vector of the same length."""
+        """Return the chief's numbers as a float64 vector. All workers pass the same length."""
         vector = np.asarray(numbers, "float64").reshape(-1)
         if self.count == 1:
             return vector
         return self._sum_of(vector if self.is_chief else np.zeros_like(vector))
 
     def chiefs_text(self, text=""):
-        """The chief's text instead of this worker's."""
+        """Return the chief's text, instead of this worker's."""
         if self.count == 1:
             return text
         codes = np.frombuffer(text.encode(), "uint8")
@@ -158,7 +160,7 @@ class Workers:
         return codes.astype("uint8").tobytes().decode()
 
     def follow_variables(self, variables):
-        """Assign the chief's values to variables."""
+        """Assign the chief's values to this worker's variables."""
         if self.count > 1:
             for variable in variables:
                 array = keras.ops.convert_to_numpy(variable)
@@ -166,19 +168,20 @@ class Workers:
                 variable.assign(values.astype(array.dtype))
 
     def follow_progress(self, progress):
-        """Copy the chief's progress into a `Progress`."""
+        """Copy the chief's progress into this worker's `Progress`."""
         if self.count > 1:
             text = self.chiefs_text(progress.dumps())
             vars(progress).update(vars(Progress.loads(text)))
 
     def run_in(self, directory):
-        """The `Run` of a directory; workers other than the chief see it without its files."""
+        """Return the `Run` for a directory. Workers other than the chief don't use its files."""
         return Run(directory) if self.is_chief else _ChiefsRun(directory, self)
 
     def begin(self, run, model, progress):
         """Start training together, with the chief's weights and progress.
 
-        Dropout differs between workers: their random states are offset by their numbers.
+        The seed of each random state is offset by the worker's index, so that dropout differs
+        between workers.
         """
         if self.count == 1:
             return
@@ -205,7 +208,7 @@ def _all_reduced(tensors):
 
 
 class _ChiefsRun(Run):
-    """The run of the chief as another worker knows it: only by its card."""
+    """The chief's run, as seen by another worker, which receives only its card."""
 
     def __init__(self, directory, workers):
         super().__init__(directory)
@@ -221,17 +224,17 @@ class _ChiefsRun(Run):
 
     @contextlib.contextmanager
     def owned(self, say=print):
-        yield  # by the chief
+        yield  # the chief owns the directory
 
     def _check_unfinished(self, plan):
-        """Leave it to the chief."""
+        """Do nothing, because the chief makes this check."""
 
 
 class FollowChief(keras.callbacks.Callback):
-    """Keep all workers of a `fit` in step: the last callback of each.
+    """Last callback of each worker, which keeps the workers synchronized.
 
-    After each batch all stop if one does. After each epoch they copy the chief's weights,
-    optimizer state and progress, which its callbacks may have changed.
+    After each batch, all workers stop if one of them does. After each epoch, they copy the chief's
+    weights, optimizer state and progress, because its callbacks may have changed these.
     """
 
     def __init__(self, workers, progress):

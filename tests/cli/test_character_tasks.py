@@ -61,7 +61,7 @@ def test_a_validation_with_other_features_than_the_training_is_told(tmp_path, va
     files = [Files(tmp_path / f"{name}.tsv", None, None, None) for name in ("train", "valid")]
     lines = []
     read_data("lines", *files, columns=None, answer_separator=None, say=lines.append)
-    lines = [line for line in lines if "found from its text" not in line]
+    lines = [line for line in lines if "inferred from its text" not in line]
     assert len(lines) == bool(told) and all(told in line for line in lines)
 
 
@@ -134,9 +134,9 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     several = ["--answer-separator", "/"]
     valid = ["--valid-source", "table.tsv"]
     lines = command("train", *table, *several, *valid, "--out", "run", *SETTINGS.split())
-    told = "columns of 'table.tsv', found from its text: source,target,features"
+    told = "columns of 'table.tsv', inferred from its text: source,target,features"
     assert lines.splitlines()[:2] == [told, told]  # of the training, and of the validation
-    assert "model types, found from the text: source char, target char" in lines
+    assert "model types, inferred from the text: source char, target char" in lines
     history = json.loads((tmp_path / "run" / "history.json").read_text())
     assert history[-1]["val_exact"] > 90
 
@@ -222,7 +222,7 @@ def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp
     settings = "--units 16 --embedding-units 8 --attention-units 8 --epoch-steps 2".split()
     train = ("train", table, "--preset", "characters", *settings, "--out", run)
     lines = command(*train, "--epochs", "1")
-    assert "source char, target word (symbols with spaces between)" in lines
+    assert "source char, target word (symbols separated by spaces)" in lines
     assert "hard_alignment first-monotonic: symbols are in the order of the letters" in lines
     card = json.loads((run / "run.json").read_text())
     assert card["options"]["target_model_type"] == "word"

@@ -213,10 +213,10 @@ BAD_INPUT = {
     "train x.tsv --source image --out new --cache good.en": "cache='good.en', which is a file",
     "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
-    "train good.en good.de --out .": "out='.', which holds other things",
-    "train bad.tsv --out .": "out='.', which holds other things",  # before anything is read
-    "train good.en good.de --out good.en": "out='good.en', which holds other things",
-    "train good.en good.de --out new --freeze encoder": "freeze='encoder' without one. Give",
+    "train good.en good.de --out .": "out='.', which contains other",
+    "train bad.tsv --out .": "out='.', which contains other",  # before anything is read
+    "train good.en good.de --out good.en": "out='good.en', which contains other",
+    "train good.en good.de --out new --freeze encoder": "freeze='encoder' without a model. Add",
     "train good.en good.de --out new --freeze a..b": "freeze='a..b'",
     "train good.en good.de --out new --from absent": (
         "No model at 'absent'. Pass the directory of a training run, or a .keras file."
@@ -248,7 +248,7 @@ BAD_INPUT = {
     f"{DISTILL} --hypotheses good.de": "3 lines, n_best=1, for 2 sources",
     f"{DISTILL} --hypotheses short.de --min-score -1": "without scores, and {'min_score': -1",
     "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Give --v",
-    "distill good.en good.de --out . --teacher RUN": "out='.', which holds other things",
+    "distill good.en good.de --out . --teacher RUN": "out='.', which contains other",
     "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
     "translate --model RUN good.en --reversed": "reversed=True without a file of pairs. Add",
     "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
@@ -421,8 +421,8 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     text = " ".join(command("train", "--help").out.split())
     for name in TrainingOptions.__dataclass_fields__:
         assert f"--{name.replace('_', '-')} " in text
-    assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
-    assert "One vocabulary for both languages; requires the same model type" in text
+    assert "fewer if the text does not have that many. [default: 6000]" in text
+    assert "Use one vocabulary for both languages, which requires the same model type" in text
     assert "normalization and size for both. [default: joint]" in text
     assert "after warm-up and before decay" in text
     assert "the defaults shown are those of the preset" in text
@@ -663,7 +663,7 @@ def test_a_table_is_scored_without_a_word_on_its_columns(command, files, model, 
         for answer in (plain, counted)
     ]
     assert scores[0] == scores[1] and scores[0][0].startswith("exact ")
-    told = "columns of 'counted.tsv', found from its text: source,target,count"
+    told = "columns of 'counted.tsv', inferred from its text: source,target,count"
     assert told in counted.err and "columns" not in plain.err
     (files / "given.tsv").write_text("".join(f"{one}\tx\t1\n" for one in SENTENCES))
     answer = command("translate", "given.tsv", "--model", model)
@@ -728,7 +728,7 @@ def test_a_model_is_trained_further_and_resumes(command, files, model):
     asked = ["train", "all.tsv", "--valid-source", "new.tsv", "--from", model, "--out", "run"]
     answer = command(*asked, *options, *updated)
     assert answer.code == 0, answer.err
-    assert "new tokens of the source" in answer.out
+    assert "new tokens in the source" in answer.out
     stdin = b"one zero\nthree four\n"
     assert command("translate", "--model", "run", stdin=stdin).out == "eins nöll\ndrei vier\n"
     again = command(*asked, *options, *updated)
@@ -1155,7 +1155,7 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
     assert answer.out.startswith("4 pairs are held out for validation\n")
     assert re.search("^training on the [CG]PU$", answer.out, re.M)
     for side, size in (("source", 16), ("target", 9)):
-        line = f"the {side} vocabulary has {size} tokens, not 6,000: all the text has\n"
+        line = f"the {side} vocabulary has {size} tokens, not 6,000: the text has no more\n"
         assert answer.out.count(line) == 1
     assert answer.out.endswith(f"\nThe model: {out / 'translator.keras'}\n")
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1

@@ -84,7 +84,7 @@ def test_vocabularies_that_are_given_are_not_learnt(run, capsys, option, value):
         cli.main(["prepare", "p.tsv", "--out", "one", "--vocabulary", "old", option, value])
     assert ended.value.code != 0
     name = option.strip("-").replace("-", "_")
-    assert f"`{name}` is for vocabularies that are learnt" in capsys.readouterr().err
+    assert f"`{name}` is only for vocabularies that are learned" in capsys.readouterr().err
 
 
 @pytest.fixture

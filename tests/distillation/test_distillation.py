@@ -286,7 +286,7 @@ def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(t
         (run.distilled / name).write_text("of the student\n")
     settings = Distillation(min_score=-1.0)
     given = {"settings": settings, "hypotheses": tmp_path / "list", "say": lambda line: None}
-    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+    with pytest.raises(ValueError, match="A run resumes with the data it began with"):
         distill(pairs, PAIRS, run.directory, options=SMALL, **given)
     assert {(run.distilled / name).read_text() for name in names} == {"of the student\n"}
     assert len([*run.distilled.iterdir()]) == len(names)

@@ -64,7 +64,7 @@ def test_a_run_resumes_with_its_teacher_alone(teacher, tmp_path):
     check_start(run, STUDENT, data)
     assert len(json.loads(run.card.read_text())["data"]["teacher"]) == 1
     for other in (data.teacher * 2, (tmp_path / "run" / "run.json",)):
-        with pytest.raises(ValueError, match="resumes with the pairs .* or another teacher, than"):
+        with pytest.raises(ValueError, match="resumes with the data .* or a teacher that differ"):
             check_start(run, STUDENT, data._replace(teacher=other))
 
 
@@ -93,7 +93,7 @@ def test_a_teacher_that_needs_alignments_is_named(toy_translator, tmp_path):
     model.build()
     kb.Translator(own[0], model, own[1]).save(tmp_path / "forced.keras")
     data = TrainingData.build(PAIRS, PAIRS, teacher=tmp_path / "forced.keras")
-    with pytest.raises(ValueError, match="'.*forced.keras', whose attention is that of given"):
+    with pytest.raises(ValueError, match="'.*forced.keras', whose attention is 'forced'"):
         word_distillation(TrainingPlan(STUDENT.resolved(), *own, data))
 
 

@@ -164,7 +164,7 @@ def test_what_another_backend_trains_is_a_translator_again(
 def test_an_option_that_is_none_is_one_line(on_jax, capsys):
     with pytest.raises(SystemExit):
         on_jax.main(["train", "ids.npz", "--set", "rdrop=3", "--out", "weights.npz"])
-    assert "the name a field of TrainingOptions. Received: 'rdrop=3'" in capsys.readouterr().err
+    assert "is a field of TrainingOptions. Received: 'rdrop=3'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         on_jax.main(["train", "ids.npz", "--set", "heads=8", "--out", "weights.npz"])
     assert "not heads" in capsys.readouterr().err

@@ -233,7 +233,7 @@ def inflections():
     }
     for label, order in by_column.items():
         rows = [[row[place] for place in order] for row in FORMS]
-        yield label, "eng.trn", joined(rows), read, "found from its text"
+        yield label, "eng.trn", joined(rows), read, "inferred from its text"
     named = [("walk", "pos=V,tense=PST", "walked"), ("cat", "pos=N,num=PL", "cats")]
     read = [(f"{lemma} {tokens(cell.replace(',', ';'))}", form) for lemma, cell, form in named]
     yield "2016, task 1", "english-task1-train", joined(named), read, "source,features,target"

@@ -115,7 +115,7 @@ def _right(case, found):
         text = text.replace(f"{place}\ufeff", place)
     lines = text.split("\n")
     lines = [line.rstrip("\r") for line in lines[: len(lines) - (not lines[-1])]]
-    inferred = [line.rpartition(": ")[2] for line in told if "found from its text" in line]
+    inferred = [line.rpartition(": ")[2] for line in told if "inferred from its text" in line]
     names = (columns or [*inferred, "source,target"][0]).split(",")
     expected, known = [], {}
     for line in lines:

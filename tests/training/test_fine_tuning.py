@@ -100,7 +100,7 @@ def test_symbols_that_the_vocabulary_splits_are_reported(same):
     draft = TrainingPlan(options, symbols=[token, "<bt>", token])
     old.sides(draft, NEW, lines.append)
     (line,) = lines
-    assert line.startswith("symbols that the source splits or does not know, 1: <bt>; update_voc")
+    assert line.startswith("the source splits or does not know 1 symbol: <bt>; update_voc")
     old.sides(draft._replace(symbols=[token]), NEW, lines.append)
     assert len(lines) == 1
 
@@ -112,12 +112,12 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
         draft = drafted(options, PAIRS, given, target, symbols)
         vocabularies(draft, run, None, PAIRS, lines.append)
     text, image = lines
-    assert text.endswith("not know, 1: <bt>; a vocabulary that is given stays as it is")
+    assert text.endswith("not know 1 symbol: <bt>; an existing vocabulary is not changed")
     assert "not know, 2: <bt>, a; " in image
     begin(run, TrainingOptions(), PAIRS, source=source, target=target)
     draft = drafted(options, PAIRS, symbols=["<bt>"])
     vocabularies(draft, run, None, PAIRS, lines.append)
-    assert lines[2].endswith("not know, 1: <bt>; a training that is resumed keeps its vocabulary")
+    assert lines[2].endswith("not know 1 symbol: <bt>; a run that is resumed keeps its vocabulary")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     "names, message",
     [
         ("encodr", r"one of attention, .*embeddings, encoder, .* Received: freeze='encodr', with"),
-        ("encoder,decoder", "needs a part that is not frozen. Received: freeze='encoder,decoder'"),
+        ("encoder,decoder", "must not be frozen. Received: freeze='encoder,decoder'"),
     ],
 )
 def test_a_name_that_freezes_nothing_or_all_is_refused(longer, names, message):
@@ -296,7 +296,7 @@ def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_
 def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, options):
     options = TrainingOptions(**options)
     initial = initial_model(Run(tmp_path / "new"), model_file)
-    with pytest.raises(ValueError, match="without the run.json of its training is taken as it is"):
+    with pytest.raises(ValueError, match="Without the run.json of its training run, a model can't"):
         initial.inherited(options)
 
 
@@ -411,17 +411,17 @@ def test_vocabularies_that_are_replaced_are_learnt_from_the_new_text(tmp_path, m
 
 def test_a_number_of_new_pieces_needs_an_update(tmp_path, model_file):
     initial = initial_model(Run(tmp_path / "new"), model_file)
-    with pytest.raises(ValueError, match="`appended_pieces` is for update_vocabulary='append'"):
+    with pytest.raises(ValueError, match="`appended_pieces` needs update_vocabulary='append'"):
         initial.inherited(TrainingOptions(appended_pieces=500))
     initial.inherited(TrainingOptions(appended_pieces=500, update_vocabulary="append"))
 
 
 def test_options_of_an_adaptation_need_a_model(tmp_path):
-    with pytest.raises(ValueError, match="`freeze` is for a training that starts from a model"):
+    with pytest.raises(ValueError, match="`freeze` is only for fine-tuning an existing model"):
         train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
     with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
         train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)
-    with pytest.raises(ValueError, match="155 vocabulary_pairs with vocabularies that are there"):
+    with pytest.raises(ValueError, match="155 vocabulary_pairs with existing vocabularies"):
         check_vocabulary_pairs(TrainingOptions(update_vocabulary="replace"), PAIRS, are_known=True)
     check_no_adaptation(TrainingOptions(update_vocabulary="none"))
     assert not (tmp_path / "new").exists()
@@ -435,7 +435,7 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
     for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
         found = initial_model(run, path)
         assert found.inherited(TrainingOptions())["units"] == 48
-    with pytest.raises(ValueError, match="the model it began with, that of '/old/translator.ke"):
+    with pytest.raises(ValueError, match="the model it began with, '/old/translator.ke"):
         initial_model(run, model_file)
 
 
@@ -474,7 +474,7 @@ def test_an_ensemble_is_not_trained_further(model_file, tmp_path):
     both = [Translator.load(model_file).model for _ in range(2)]
     one = Translator.load(model_file)
     Translator(one.source, Ensemble(both), one.target).save(tmp_path / "both.keras")
-    with pytest.raises(ValueError, match="begins with one model. Received: .*an Ensemble"):
+    with pytest.raises(ValueError, match="from a single model. Received: .*an Ensemble"):
         train(PAIRS, PAIRS, tmp_path / "new", initial=tmp_path / "both.keras", say=quiet)
 
 

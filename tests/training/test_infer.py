@@ -334,7 +334,8 @@ def test_one_line_reports_model_types():
     for asked in (CHARACTERS, TrainingOptions()):
         inferred(asked, facts_of(PRONUNCIATIONS), lines.append, rules)
     assert lines == [
-        "model types, found from the text: source char, target word (symbols with spaces between)"
+        "model types, inferred from the text: source char, target word (symbols separated by "
+        "spaces)"
     ]
 
 
@@ -446,7 +447,8 @@ def test_one_line_reports_hangul_alone():
     for pairs in (KOREAN, [("red", "дом")]):
         inferred(OF_CHARACTERS, facts_of(pairs), lines.append, rules)
     assert lines == [
-        "normalization, found from the text: source nfd (Hangul syllables in letters), target none"
+        "normalization, inferred from the text: source nfd (Hangul syllables as letters), "
+        "target none"
     ]
 
 

@@ -86,16 +86,16 @@ def test_pairs_without_a_path_of_ctc_are_counted_and_told():
     # as ids: a mark, the letters and, in sources, the end token
     pairs = [("abab", "ab"), ("ab", "aba"), ("abab", "abbb"), ("ab" * 20, "a"), ("", "abab")]
     advice = (
-        "Take an encoder or cells that shorten the source less, longer tokens such as subwords or "
+        "Use an encoder or cells that shorten the source less, longer tokens such as subwords or "
         "words, or --ctc-weight 0"
     )
     assert told_of_ctc(pairs, 1) == [
         "1 training pair has more target tokens than CTC has places, one for each position of the "
-        f"source: it learns nothing from it. {advice}"
+        f"source: CTC learns nothing from it. {advice}"
     ]
     assert told_of_ctc(pairs, 2) == [
         "2 training pairs have more target tokens than CTC has places, one for each 2 positions of "
-        f"the source: it learns nothing from them. {advice}"
+        f"the source: CTC learns nothing from them. {advice}"
     ]
     assert told_of_ctc(pairs[:1], 2) == []
     assert told_of_ctc(pairs, 2, 0.0) == []
@@ -137,8 +137,8 @@ def test_a_training_tells_how_many_pairs_of_all_it_has(tmp_path):
     )
     pairs = [("a", "b"), ("b", "a"), (LONG, "b")]
     train(pairs, pairs[:2], tmp_path / "run", options, 2, lines.append)
-    assert any(line.startswith("2 of 3 pairs, 1 batch an epoch, ") for line in lines)
-    assert "building the graph: the first step takes longest" in lines
+    assert any(line.startswith("2 of 3 pairs, 1 batch per epoch, ") for line in lines)
+    assert "building the graph: the first step takes the longest" in lines
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_more_subwords_than_pairs_get_one_hint(count, given, told):
     pairs = size - 10 + count
     vocabularies._report_rare((given and side, given and side), (side, side), pairs, lines.append)
     hint = (
-        f"{size:,} tokens for {pairs:,} pairs: most subwords are seen once. Try "
+        f"{size:,} tokens for {pairs:,} pairs: most subwords occur only once. Try "
         "--source-model-type char, or a smaller --vocabulary-size"
     )
     assert lines == [hint] * told
@@ -172,7 +172,7 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
     for batch in range(2):  # at 70 and 95
         callback.on_train_batch_end(batch, {})
     assert lines == [
-        "building the graph: the first step takes longest",
+        "building the graph: the first step takes the longest",
         "epoch 5: step 2 of 1,200, loss 2.5000",
         "epoch 6: step 2 of 1,200",
     ]

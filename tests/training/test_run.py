@@ -87,9 +87,9 @@ def test_a_draft_of_an_export_in_its_directory_stops_no_run(run):
 
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
     check_start(run, TrainingOptions(epochs=3), DATA)
-    with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Use that"):
+    with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Give the same"):
         check_start(run, TrainingOptions(epochs=4), DATA)
-    with pytest.raises(ValueError, match="with the pairs it began with. Received: other"):
+    with pytest.raises(ValueError, match="with the data it began with. Received: training"):
         check_start(run, TrainingOptions(epochs=3), TrainingData.build(PAIRS, PAIRS))
 
 
@@ -120,7 +120,7 @@ def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
     with sealed_h5(run.checkpoint) as file:
         file["progress"] = Progress(epoch=1).dumps()
     write_sealed_json(run.card, {"options": options})
-    with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
+    with pytest.raises(ValueError, match="must be intact. Received: path='.*run.json'"):
         run.is_over()
 
 
@@ -187,14 +187,14 @@ def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
 def test_progress_with_a_field_of_a_newer_version_is_named(run):
     with sealed_h5(run.checkpoint) as file:
         file["progress"] = json.dumps({"epoch": 1, "telepathy": True})
-    with pytest.raises(ValueError, match="must be whole. Received: path='.*h5' .*telepathy"):
+    with pytest.raises(ValueError, match="must be intact. Received: path='.*h5' .*telepathy"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])
 def test_a_damaged_file_of_a_run_is_named(run, name):
     (run.directory / name).write_text("{")
-    with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
+    with pytest.raises(ValueError, match=f"must be intact. Received: path='.*{name}'"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
@@ -203,7 +203,7 @@ def test_a_flipped_bit_of_a_run_is_named_with_its_file(run, name):
     with sealed_h5(run.checkpoint) as file:
         file["progress"] = Progress(epoch=1).dumps()
     for position in flips(run.directory / name, 20, np.random.default_rng(0)):
-        with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
+        with pytest.raises(ValueError, match=f"must be intact. Received: path='.*{name}'"):
             check_start(run, TrainingOptions(epochs=3), DATA)
             raise AssertionError(position)
     check_start(run, TrainingOptions(epochs=3), DATA)
@@ -225,14 +225,14 @@ def test_progress_that_can_not_be_is_named(run, field, values):
     for value in values:
         with sealed_h5(run.checkpoint) as file:
             file["progress"] = json.dumps({"epoch": 1, field: value})
-        with pytest.raises(ValueError, match=f"must be whole. Received: path='.*h5' .{field}="):
+        with pytest.raises(ValueError, match=f"must be intact. Received: path='.*h5' .{field}="):
             check_start(run, TrainingOptions(epochs=3), DATA)
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", '{"options": 3}', '{"data": {}}'])
 def test_a_card_of_another_form_is_named(run, content):
     run.card.write_text(content)
-    with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
+    with pytest.raises(ValueError, match="must be intact. Received: path='.*run.json'"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
@@ -251,7 +251,7 @@ def test_a_run_keeps_what_its_preset_said_when_it_began(run):
     assert card["options"]["units"] == 512 and card["options"]["preset"] == "small"
     card["options"]["units"] = 500
     write_sealed_json(run.card, card)
-    with pytest.raises(ValueError, match="units=500. Received: no units. Use that"):
+    with pytest.raises(ValueError, match="units=500. Received: no units. Give the same"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
@@ -259,7 +259,7 @@ def test_a_run_of_a_newer_version_is_named(run):
     card = json.loads(run.card.read_text())
     card["options"]["telepathy"] = True
     write_sealed_json(run.card, card)
-    with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json' .*telepathy"):
+    with pytest.raises(ValueError, match="must be intact. Received: path='.*run.json' .*telepathy"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 
@@ -267,7 +267,7 @@ def test_alignments_of_the_validation_pairs_alone_are_refused(tmp_path):
     run, data = Run(tmp_path / "run"), DATA._replace(valid_alignments=[{(0, 0)}])
     with pytest.raises(ValueError, match="needs alignments of the training pairs"):
         check_start(run, TrainingOptions(guided_alignment=0.1), data)
-    with pytest.raises(ValueError, match="Received: valid_alignments alone. Give both"):
+    with pytest.raises(ValueError, match="Received: only valid_alignments. Give both"):
         check_start(run, TrainingOptions(), data)
 
 
@@ -286,14 +286,14 @@ def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
         (
             {"units": 16},
             {"units": 32},
-            r"began with, units=16. Received: units=32. Use that",
+            r"began with, units=16. Received: units=32. Give the same",
         ),
         (
             {"units": 16, "seed": 1},
             {"seed": 2, "units": 32},
             r"began with, units=16, seed=1. Received: units=32, seed=2. Use",
         ),
-        ({"units": 16}, {}, "began with, units=16. Received: no units. Use that"),
+        ({"units": 16}, {}, "began with, units=16. Received: no units. Give the same"),
         (
             {"preset": "characters"},
             {"preset": "small"},

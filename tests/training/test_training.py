@@ -284,7 +284,7 @@ def test_limits_of_outputs_follow_from_the_pairs_or_from_options(
     search = validate.translator.search
     found = (search.max_length_ratio, search.max_length_offset, search.max_length)
     assert found == limits
-    told = "limits of the outputs, found from the pairs: max_length_ratio"
+    told = "limits of the outputs, inferred from the pairs: max_length_ratio"
     assert any(line.startswith(told) for line in lines) == (not options)
     assert sum(f"validation: {count} of 3 target" in line for line in lines) == bool(count)
 
@@ -319,7 +319,7 @@ def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
     plan, lines = TrainingPlan(options), []
     subwords = vocabularies.learned("joint", ["one two", "eins"], plan, "source", lines.append)
     assert subwords.vocabulary_size == 7
-    assert lines == ["the joint vocabulary has 7 tokens, not 6,000: all the text has"]
+    assert lines == ["the joint vocabulary has 7 tokens, not 6,000: the text has no more"]
 
 
 class Interrupt(keras.callbacks.Callback):
@@ -352,7 +352,7 @@ def test_a_resumed_training_keeps_the_search_that_was_tuned(tmp_path):
     assert second < first  # so that the file is another one
     assert (after.search, after.calibration) == (tuned, None)
     (line,) = [line for line in lines if "without" in line]
-    assert f"without the calibration of {str(path)!r}" in line
+    assert f"without the calibration in {str(path)!r}" in line
 
 
 @pytest.fixture(scope="module")
@@ -471,7 +471,7 @@ def test_the_loss_has_the_alignments_part(mixed):
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_alignments_it_began_with(mixed):
     out, options, _ = mixed
-    with pytest.raises(ValueError, match="tags, alignments, or another teacher"):
+    with pytest.raises(ValueError, match="tags, alignments or a teacher"):
         trained(out, options, alignments=[set()] * 120)
 
 

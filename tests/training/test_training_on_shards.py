@@ -176,9 +176,9 @@ def test_a_run_does_not_resume_with_other_shards(shards, tmp_path):
     (tmp_path / "others").mkdir()
     entry = write_shard(tmp_path / "others", 0, *shards.shard(1))
     others = write_card(tmp_path / "others", [entry], shards.source, shards.target)
-    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+    with pytest.raises(ValueError, match="A run resumes with the data it began with"):
         check_start(run, OPTIONS, TrainingData.build(others, VALIDATION))
-    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+    with pytest.raises(ValueError, match="A run resumes with the data it began with"):
         check_start(run, OPTIONS, TrainingData.build(TRAINING, VALIDATION))
 
 
@@ -193,7 +193,7 @@ def test_what_takes_the_text_of_the_pairs_is_refused(
     shards, tmp_path, options, alignments, received
 ):
     options = dataclasses.replace(OPTIONS, **options)
-    with pytest.raises(ValueError, match=f"Shards hold ids.*Received: .*{received}"):
+    with pytest.raises(ValueError, match=f"Shards contain token ids.*Received: .*{received}"):
         train(shards, VALIDATION, tmp_path / "run", options, alignments=alignments)
     assert not (tmp_path / "run").exists()
 
@@ -201,7 +201,7 @@ def test_what_takes_the_text_of_the_pairs_is_refused(
 def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
     options = dataclasses.replace(OPTIONS, update_vocabulary="append")
     for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
-        with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
+        with pytest.raises(ValueError, match="Shards contain token.*update_vocabulary='append'"):
             check_data(draft_of(options, pairs))
     replaced = dataclasses.replace(options, update_vocabulary="replace")
     check_data(draft_of(replaced, shards))
@@ -219,7 +219,7 @@ def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
 def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
     other = Subwords.train(["a b"], 7, model_type="char")
     for given in ({"source": other}, {"target": other}, {"symbols": ["<PST>"]}):
-        with pytest.raises(ValueError, match="Shards have the source and target"):
+        with pytest.raises(ValueError, match="Shards can only be used with the source and target"):
             train(shards, VALIDATION, tmp_path / "run", OPTIONS, **given)
 
 
@@ -232,7 +232,7 @@ def test_model_types_are_those_of_the_vocabularies_of_the_shards(tmp_path):
     found = {"source_model_type": "char", "target_model_type": "word"}
     values, report, _ = model_types_of_vocabularies({"preset": "characters"}, *sides)
     assert values == found
-    assert report.startswith("model types, found from the vocabularies: source char, target word")
+    assert report.startswith("model types, inferred from the vocabularies: source char, target")
     values, report, _ = model_types_of_vocabularies({}, *sides)
     assert (values, report) == (found, "") and resolve(values).joint is False
 

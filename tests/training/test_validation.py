@@ -105,7 +105,7 @@ def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
         "epoch 1: validation perplexity 5.000 (best), 0.0 min",
         "epoch 2: validation perplexity 3.000 (best), 0.0 min",
         "epoch 3: validation perplexity 4.000, 0.0 min",
-        "the file holds epoch 2: validation perplexity 3.000",
+        "the file contains epoch 2: validation perplexity 3.000",
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_model_that_is_trained_further_is_the_best_until_an_epoch_is_better(
     assert training.reports[0] == "before the first step: validation perplexity 5.000 (best)"
     assert [logs["val_perplexity"] for logs in training.progress.history] == perplexities[1:]
     assert (training.progress.best, training.progress.waited) == (min(perplexities), 2 - 2 * kept)
-    told = "no epoch was better than the model that the training began with, which is kept"
+    told = "no epoch was better than the model that training started from, which is kept"
     assert training.reports.count(told) == 1 - kept
 
 
@@ -208,7 +208,7 @@ def test_a_metric_can_judge_the_epochs(tmp_path, metric, label, scores):
     assert [logs[f"val_{metric}"] for logs in training.progress.history] == scores
     assert training.progress.waited == 2
     assert training.reports[-1] == (
-        f"the file holds epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f}"
+        f"the file contains epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f}"
     )
     assert training.reports[1] == (
         f"epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f} (best), 0.0 min"
@@ -223,8 +223,8 @@ def test_of_epochs_with_equal_values_the_least_perplexity_is_best_and_patience_g
     assert training.fit(7) == 6
     assert training.run.translator.read_text() == "3"
     assert training.reports[-2:] == [
-        "the training ends after 6 of 9 epochs: the last 2 were not better",
-        "the file holds epoch 4: validation perplexity 7.000, exact 0.00",
+        "training ends after 6 of 9 epochs: the last 2 were not better",
+        "the file contains epoch 4: validation perplexity 7.000, exact 0.00",
     ]
 
 

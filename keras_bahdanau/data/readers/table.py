@@ -145,7 +145,7 @@ def read_table(
     if columns is None:
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
-            say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
+            say(f"columns of {os.fspath(path)!r}, inferred from its text: {columns}")
     table = parse_table(path, lines, columns, answer_separator, needed)
     if say is not None:
         report_table(path, lines, table, say)

@@ -1,4 +1,4 @@
-"""Options of a training, one file per topic; `training_options` combines them."""
+"""Training options. There is one file per topic, and `training_options` combines them."""
 
 from keras_bahdanau.training.options.training_options import (
     DEFAULTS,

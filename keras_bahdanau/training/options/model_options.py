@@ -1,4 +1,4 @@
-"""Options of the model: its layers, their widths, dropout, and the losses that it adds."""
+"""Options for the model: its layers, their widths, dropout and additional losses."""
 
 import dataclasses
 import functools
@@ -24,56 +24,58 @@ model_field = functools.partial(training_field, heading="Model", is_model_option
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """The architecture, and regularization such as dropout."""
+    """Options for the architecture, and for regularization such as dropout."""
 
     share_embeddings: bool | None = model_field(
         flag(),
-        "One embedding for both languages, which requires a joint vocabulary.",
+        "Use one embedding for both languages, which requires a joint vocabulary.",
         lambda options: options.joint,
     )
-    embedding_units: int | None = model_field(WIDTH, "Width of embeddings.")
+    embedding_units: int | None = model_field(WIDTH, "Width of the embeddings.")
     convolutions: str | None = model_field(
         integers(1, 4096, 12),
-        "Widths of the source's convolutions, if it has any, such as 32,64,96 for images; the "
-        "source's own if left out.",
+        "Widths of the source's convolutions, if it has any, such as 32,64,96 for images. By "
+        "default, those of the preset or of the source.",
         "",
     )
     augmentation: float | None = model_field(
         number(0, 1),
-        "Strength of random changes in training, for sources such as images and speech; 0 for "
-        "none.",
+        "Strength of random changes to the inputs in training, for sources such as images and "
+        "speech; 0 for none.",
         0.0,
     )
     units: int | None = model_field(WIDTH, "Width of the decoder state.")
     encoder: str | None = model_field(
         one_of(*names.READERS),
-        "Encoder: {choices}.",
+        "Type of encoder: {choices}.",
         "bidirectional",
     )
     encoder_units: int | None = model_field(
         WIDTH,
-        "Units per encoder direction: `units` / 2 by default, `units` in the presets of papers.",
+        "Units per direction of the encoder. By default, `units` / 2, or `units` in the presets "
+        "for papers.",
         lambda options: options.units,
     )
     encoder_cell: str | None = model_field(
         one_of(*names.CELLS),
-        "Cell of the encoder: {choices}; if left out, the decoder's cell if it is one of these.",
+        "Cell of the encoder: {choices}. By default, the decoder's cell if it is one of these, and "
+        'otherwise "gru".',
         lambda options: options.cell if options.cell in names.CELLS else "gru",
     )
     cell: str | None = model_field(
         one_of(*names.CELLS, "self-attention"),
-        "Cell of the decoder: {choices}. Self-attention requires blocks.",
+        'Cell of the decoder: {choices}. "self-attention" requires when=blocks.',
         "gru",
     )
     depth: int | None = model_field(integer(1, 100), "Number of encoder layers.", 1)
     decoder_depth: int | None = model_field(integer(1, 100), "Number of stacked decoder cells.", 1)
     residual: bool | None = model_field(
-        flag(), "Residual connections around all layers but the lowest.", False
+        flag(), "Use residual connections around all layers except the lowest.", False
     )
     attention: str | None = model_field(
         or_registered(one_of("bahdanau", *names.SCORES, "forced", "none")),
-        'Attention, by name or by score: {choices}. "forced" uses the given alignments. For a '
-        'custom score, registered with Keras, give "package>Class": see --import.',
+        'Type of attention, or its score: {choices}. "forced" uses the given alignments. For a '
+        'custom score that is registered with Keras, give "package>Class": see --import.',
         "bahdanau",
     )
     attention_units: int | None = model_field(
@@ -82,7 +84,9 @@ class ModelOptions:
         lambda options: options.units,
     )
     heads: int | None = model_field(
-        integer(1, 128), "Number of attention heads, also in a self-attention encoder.", 1
+        integer(1, 128),
+        "Number of heads in the attention, and in a self-attention encoder or decoder.",
+        1,
     )
     feed_forward_units: int | None = model_field(
         integer(1, 40_000),
@@ -91,12 +95,12 @@ class ModelOptions:
     )
     window: str | None = model_field(
         one_of(*names.WINDOWS),
-        "Positions that the attention may use: {choices}.",
+        "Source positions that the attention may use: {choices}.",
         "everywhere",
     )
     normalizer: str | None = model_field(
         one_of(*names.NORMALIZERS),
-        "Function from scores to weights: {choices}.",
+        "Function that turns scores into weights: {choices}.",
         "softmax",
     )
     coverage: str | None = model_field(
@@ -112,36 +116,40 @@ class ModelOptions:
     )
     hard_alignment: str | None = model_field(
         one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic", AUTO),
-        "Exact hard attention: each token comes from one position, summed over all alignments. "
-        '{choices}: zeroth order, or first order, which also scores jumps; "monotonic" alignments '
-        'never go back; "auto" is "first-monotonic" from letters to space-separated symbols, such '
-        'as phonemes, otherwise "none". For characters and other small vocabularies.',
+        "Exact hard attention, in which each token comes from one source position and the loss "
+        "sums over all alignments: {choices}. First-order alignments also score jumps between "
+        'positions; "monotonic" alignments never go back. "auto" is "first-monotonic" from letters '
+        'to space-separated symbols, such as phonemes, and otherwise "none". For characters and '
+        "other small vocabularies.",
         "none",
     )
     when: str | None = model_field(
         one_of(*names.DECODER_CELLS),
-        'When to attend: "before" the cell, "after" it (input feeding), "between" two cells, '
-        '"apart" (after it, without input feeding, as hard alignments require), or in "blocks" '
-        "of a cell, attention and a feed-forward network, as in a Transformer.",
+        'When the decoder attends: "before" its cell, "after" it (input feeding), "between" two '
+        'cells, "apart" (after the cell without input feeding, as hard alignments require), or in '
+        '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
         lambda options: "apart" if is_hard(options) else "before",
     )
     query: str | None = model_field(
         some_of(*names.QUERY_PARTS),
-        "Parts of the query: {choices}, or several of them, such as state,embedding.",
+        "Parts of the query: one or more of {choices}, such as state,embedding.",
         "state",
     )
     # without "identity", which needs a summary exactly as wide as all decoder states
     bridge: str | None = model_field(
         one_of("mean", "backward", "last", "zeros"),
-        "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "
-        '"backward" state at the first token, its "last" state, or "zeros".',
+        "What the decoder's initial state is computed from: the \"mean\" of the encoder's values, "
+        'the encoder\'s "backward" state at the first token, its "last" state, or "zeros".',
         lambda options: "zeros" if options.cell == "self-attention" else "mean",
     )
-    readout: str | None = model_field(one_of(*names.READOUTS), "Readout: {choices}.", "tanh")
+    readout: str | None = model_field(
+        one_of(*names.READOUTS), "Type of readout: {choices}.", "tanh"
+    )
     readout_units: int | None = model_field(WIDTH, "Width of the readout.", readout_units)
     readout_state: str | None = model_field(
         one_of("current", "previous"),
-        'State that the readout reads: "current", or "previous", which requires when=before.',
+        'Decoder state that the readout uses: "current", or "previous", which requires '
+        "when=before.",
         "current",
     )
     tie_embeddings: bool | None = model_field(
@@ -149,50 +157,50 @@ class ModelOptions:
     )
     dropout: float | None = model_field(
         RATE,
-        "Dropout rate of the encoder's values, the readout, and blocks of self-attention; the "
-        "preset derives from it the rates below that are left out.",
+        "Dropout rate of the encoder's values, the readout and self-attention blocks. The dropout "
+        "rates below that you don't set are derived from it, as the preset defines.",
         0.0,
     )
     embedding_dropout: float | None = model_field(
-        RATE, "Dropout rate of embeddings.", lambda options: options.dropout
+        RATE, "Dropout rate of the embeddings.", lambda options: options.dropout
     )
     readout_dropout: float | None = model_field(
         RATE,
-        "Dropout rate of the readout; `dropout` if left out.",
+        "Dropout rate of the readout. By default, `dropout`.",
         lambda options: options.dropout,
     )
     recurrent_dropout: float | None = model_field(
-        RATE, "Dropout rate of the states, with one mask for all steps.", 0.0
+        RATE, "Dropout rate of the recurrent states, with the same mask at all steps.", 0.0
     )
     context_dropout: float | None = model_field(
-        RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
+        RATE, "Dropout rate of the context, with the same mask at all steps.", 0.0
     )
     context_gate: bool | None = model_field(
-        flag(), "A learned gate that scales the context of each step.", False
+        flag(), "Scale the context at each step with a learned gate.", False
     )
     copy: bool | None = model_field(
         flag(),
         "Copy source tokens to which the decoder attends, in addition to generating tokens (a "
-        "pointer-generator). Requires soft attention, and texts on both sides with common tokens, "
+        "pointer-generator). Requires soft attention, and text with common tokens on both sides, "
         "such as characters, or characters and space-separated symbols.",
         False,
     )
     word_dropout: float | None = model_field(RATE, "Dropout rate of whole token embeddings.", 0.0)
     guided_alignment: float | None = model_field(
-        WEIGHT, "Weight of the loss that pulls the attention towards the given alignments.", 0.0
+        WEIGHT, "Weight of the loss that pulls the attention toward the given alignments.", 0.0
     )
     r_drop: float | None = model_field(
         WEIGHT,
-        "Weight of the loss that makes two passes with different dropout agree (1 to 5); doubles "
-        "the time per step.",
+        "Weight of the loss that makes two passes with different dropout masks agree, usually 1 to "
+        "5. It doubles the time per step.",
         0.0,
     )
 
     ctc_weight: float | None = model_field(
         number(0, 1),
-        "Share of the encoder's CTC loss in the total: 0.2 to 0.5 for speech and other sources "
-        "that are longer than their texts and in the same order; 0 for none. The saved search uses "
-        "the same share.",
+        "Weight of the encoder's CTC loss in the total loss: 0.2 to 0.5 for speech and other "
+        "sources that are longer than their targets and in the same order; 0 for none. The saved "
+        "search uses the same weight.",
         0.0,
     )
 
@@ -207,15 +215,15 @@ def _size_rules(settings):
     layers = settings.depth + settings.decoder_depth
     widest = max(settings.units, settings.encoder_units, settings.embedding_units)
     yield (
-        "The weights of all layers must fit in memory: depth * units^2 is at most 4e8",
+        "The weights of all layers must fit in memory: depth * units^2 must be at most 4e8",
         layers * widest**2 <= 4e8,
         ("depth", "decoder_depth", "units", "encoder_units", "embedding_units"),
         "Lower one of them.",
     )
     fed_forward = settings.when == "blocks" or settings.encoder == "transformer"
     yield (
-        "Feed-forward networks must also fit in memory: depth * units * feed_forward_units is at "
-        "most 4e8",
+        "Feed-forward networks must also fit in memory: depth * units * feed_forward_units must be "
+        "at most 4e8",
         not fed_forward or layers * widest * settings.feed_forward_units <= 4e8,
         ("feed_forward_units", "depth", "decoder_depth", "units", "encoder_units"),
         "Lower one of them.",
@@ -224,10 +232,10 @@ def _size_rules(settings):
 
 def _cell_rules(settings):
     yield (
-        "Only a decoder that attends before its cell can read out the previous state",
+        "Only a decoder that attends before its cell can use the previous state in its readout",
         settings.when == "before" or settings.readout_state == "current",
         ("readout_state", "when"),
-        "Give 'current', or attend 'before'.",
+        "Set readout_state to 'current', or when to 'before'.",
     )
     yield from rules.readout_rules(settings)
     if settings.readout == "plain":
@@ -255,7 +263,7 @@ def _weight_rules(settings):
         "Word alignments need a weight for each source token",
         settings.encoder != "pyramidal" or settings.attention != "forced",
         ("encoder", "attention"),
-        "Give another encoder, or another attention.",
+        "Choose another encoder, or another attention.",
     )
     if is_hard(settings):
         yield from rules.hard_rules(settings)

@@ -1,4 +1,4 @@
-"""Options of the text: vocabularies, and how training splits words."""
+"""Options for text: vocabularies, and how words are split in training."""
 
 import dataclasses
 import functools
@@ -16,9 +16,9 @@ _NORMALIZATION = one_of(
 
 
 def training_field(check, help, default=None, heading="Training", **metadata):
-    """Field of a training option, with None for an option that is left out.
+    """Create a dataclass field for a training option; None means that the option is not given.
 
-    `default` is a value, or a function of the other options; for the rest see
+    `default` is a value, or a function of the other options. For the other arguments, see
     `settings.option.option`.
     """
     return option(None, check, help, resolved=default, heading=heading, **metadata)
@@ -29,83 +29,86 @@ text_field = functools.partial(training_field, heading="Text")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Vocabularies of source and target, and how words are split."""
+    """Options for the source and target vocabularies, and for splitting words."""
 
     vocabulary_size: int | None = text_field(
-        VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
+        VOCABULARY_SIZE,
+        "Number of tokens in each vocabulary; fewer if the text does not have that many.",
     )
     model_type: str | None = text_field(
         _MODEL_TYPE,
-        'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
-        'combining marks; "word" has words separated by spaces, such as phonemes; "auto" is "word" '
-        'for text that consists of space-separated single symbols, otherwise "char".',
+        'Type of vocabulary: {choices}. The tokens of "grapheme" are characters with their '
+        'combining marks. Those of "word" are separated by spaces, such as words or phonemes. '
+        '"auto" is "word" for text that consists of single symbols separated by spaces, and '
+        'otherwise "char".',
         "bpe",
     )
     normalization: str | None = text_field(
         _NORMALIZATION,
         'Unicode normalization of both sides: {choices}. "identity" and "none" keep characters '
-        'unchanged, as phonemes require; with "none" a character vocabulary also keeps every '
-        'space. So does "nfd", which decomposes characters, such as Hangul syllables into letters; '
-        'outputs are recomposed. "auto" is "nfd" for Hangul, otherwise "none". "fold" keeps the '
-        'characters of targets: it is "nmt_nfkc" for the source and "identity" for the target; '
-        'for a joint vocabulary "nmt_nfkc" if that changes no target, otherwise "identity".',
+        'unchanged, as phonemes require. With "none", a character vocabulary also keeps every '
+        'space. "nfd" keeps every space, too, but decomposes characters, such as Hangul syllables '
+        'into letters; outputs are recomposed. "auto" is "nfd" for Hangul, and otherwise "none". '
+        '"fold" leaves the characters of targets unchanged: it is "nmt_nfkc" for the source and '
+        '"identity" for the target. For a joint vocabulary, it is "nmt_nfkc" if that changes no '
+        'target, and otherwise "identity".',
         FOLD,
     )
     source_vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE,
-        "Tokens of the source vocabulary; `vocabulary_size` if left out.",
+        "Number of tokens in the source vocabulary. By default, `vocabulary_size`.",
         lambda options: options.vocabulary_size,
     )
     target_vocabulary_size: int | None = text_field(
         VOCABULARY_SIZE,
-        "Tokens of the target vocabulary; `vocabulary_size` if left out.",
+        "Number of tokens in the target vocabulary. By default, `vocabulary_size`.",
         lambda options: options.vocabulary_size,
     )
     source_model_type: str | None = text_field(
         _MODEL_TYPE,
-        "Vocabulary of the source: {choices}; `model_type` if left out.",
+        "Type of the source vocabulary: {choices}. By default, `model_type`.",
         lambda options: options.model_type,
     )
     target_model_type: str | None = text_field(
         _MODEL_TYPE,
-        "Vocabulary of the target: {choices}; `model_type` if left out.",
+        "Type of the target vocabulary: {choices}. By default, `model_type`.",
         lambda options: options.model_type,
     )
     source_normalization: str | None = text_field(
         _NORMALIZATION,
-        "Unicode normalization of the source: {choices}; `normalization` if left out.",
+        "Unicode normalization of the source: {choices}. By default, `normalization`.",
         lambda options: options.normalization,
     )
     target_normalization: str | None = text_field(
         _NORMALIZATION,
-        "Unicode normalization of the target: {choices}; `normalization` if left out.",
+        "Unicode normalization of the target: {choices}. By default, `normalization`.",
         lambda options: options.normalization,
     )
     subword_sampling: float | None = text_field(
         RATE,
-        "Split words at random in each epoch: the rate of skipped merges for BPE (BPE-dropout), "
-        "the smoothing of the probabilities for unigram; 0 for none.",
+        "Split words at random in each epoch. For BPE, this is the rate of skipped merges "
+        "(BPE-dropout); for unigram, the smoothing of the probabilities. 0 for none.",
         0.0,
     )
     unknown_rate: float | None = text_field(
         RATE,
-        "Rate of pairs in which one character on both sides becomes the unknown token, so that the "
-        "model learns to copy unseen characters. The saved search then uses replace_unknown. For "
-        "sides that share characters, as in inflection; the preset characters uses 0.2 for up to "
-        "5,000 such pairs.",
+        "Fraction of pairs in which one character is replaced by the unknown token on both sides, "
+        "so that the model learns to copy unseen characters. The saved search then uses "
+        "replace_unknown. For tasks whose sides share characters, such as inflection. The preset "
+        '"characters" uses 0.2 for up to 5,000 such pairs.',
         0.0,
     )
     joint: bool | None = text_field(
         flag(),
-        "One vocabulary for both languages; requires the same model type, normalization and size "
-        "for both.",
+        "Use one vocabulary for both languages, which requires the same model type, normalization "
+        "and size for both.",
         can_be_joint,
         off="separate",
     )
 
 
 def text_rules(settings):
-    """Rules for vocabularies, and for alignments with them."""
+    """Rules for vocabularies, and for using alignments with them."""
     yield (
         "A joint vocabulary needs the same model type, normalization and size on both sides",
         not settings.joint
@@ -117,7 +120,7 @@ def text_rules(settings):
             *("source_normalization", "target_normalization"),
             *("source_vocabulary_size", "target_vocabulary_size"),
         ),
-        "Leave joint out, or give both sides the same.",
+        "Leave joint out, or give both sides the same settings.",
     )
     yield (
         "Sharing embeddings needs a joint vocabulary",
@@ -130,7 +133,7 @@ def text_rules(settings):
             "Only BPE and unigram support subword sampling",
             not settings.subword_sampling or getattr(settings, name) in ("bpe", "unigram"),
             ("subword_sampling", name),
-            "Set it to 0, or give another model type.",
+            "Set subword_sampling to 0, or choose another model type.",
         )
     for name, aligned in {
         "guided_alignment": settings.guided_alignment > 0,

@@ -17,13 +17,13 @@ from keras_bahdanau.training.presets.preset import is_hard
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _PresetOption:
-    """The first option; the defaults of all others depend on it."""
+    """The first option, on which the defaults of all other options depend."""
 
     preset: str | None = option(
         None,
         optional(one_of(*PRESETS)),
-        "Preset for options that are left out: {choices}. By default the preset of the source: "
-        '"small" for text, "images", "ink" or "speech".',
+        "Preset for the options that you don't give: {choices}. The default depends on the source: "
+        '"small" for text, and "images", "ink" or "speech" for these sources.',
         resolved="small",
     )
 
@@ -32,14 +32,15 @@ class _PresetOption:
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
-    """Settings of `train`, including vocabulary and model.
+    """Options for `train`, including those for the vocabularies and the model.
 
-    An instance represents the user's request: options that are left out are None, and
-    `dataclasses.replace` checks changes like the constructor. `resolved()` returns a value for each
-    option, from the preset and from the options on which others depend.
+    An instance represents the user's request: options that are not given are None.
+    `dataclasses.replace` checks its changes in the same way as the constructor. `resolved()`
+    returns a value for each option: the given value, or one that is derived from the preset or from
+    other options.
 
     Raises:
-        ValueError: If a value is out of range, or does not go with the others.
+        ValueError: If a value is out of range, or if options contradict each other.
     """
 
     def __post_init__(self):
@@ -52,15 +53,18 @@ class TrainingOptions(RunOptions, ModelOptions, TextOptions, _PresetOption):
 
     @classmethod
     def from_config(cls, config):
-        """The options in a file, as from `dataclasses.asdict`; see `settings.removed`."""
+        """Create options from a dictionary, such as that of `dataclasses.asdict`.
+
+        Removed options are dropped: see `settings.removed`.
+        """
         return cls(**drop_removed(config))
 
     def explicit(self):
-        """Dictionary of the given options."""
+        """Return a dictionary of the options that are given."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def resolved(self):
-        """`ResolvedOptions`: each option as given, from the preset, or the default."""
+        """Return `ResolvedOptions`, which fills in preset values and defaults."""
         return fill(self.explicit())
 
 
@@ -82,15 +86,15 @@ ResolvedOptions = dataclasses.make_dataclass(
     frozen=True,
     kw_only=True,
     namespace={
-        "__doc__": "A value, never None, for each option of `TrainingOptions`, as used by a "
-        "training.",
+        "__doc__": "The values of all options of `TrainingOptions` that a training run uses. No "
+        "value is None.",
         "__module__": __name__,
     },
 )
 
 
 def fill(explicit):
-    """`ResolvedOptions` from an unchecked dictionary; preset and defaults fill the rest."""
+    """Return `ResolvedOptions` for an unchecked dictionary, completed by preset and defaults."""
     defaults = {field.name: field.metadata["resolved"] for field in _FIELDS}
     preset = PRESETS[explicit.get("preset", defaults["preset"])]
     values = {**defaults, **preset.settings, **explicit}
@@ -98,18 +102,18 @@ def fill(explicit):
     for (
         name,
         value,
-    ) in values.items():  # in the order of the fields, independent ones first
+    ) in values.items():  # in the order of the fields, independent fields first
         if callable(value):
             setattr(options, name, value(options))
     return ResolvedOptions(**vars(options))
 
 
 def changed_options(before, after, explicit):
-    """Names of the options that explain the differences between options `before` and `after`.
+    """Return the names of the options that explain why `before` and `after` differ.
 
-    These are the explicit options that differ; or, if none does, the omitted ones, without options
-    that depend on them. The command line always gives a preset, which counts as omitted. All
-    arguments are dictionaries.
+    These are the explicit options that differ. If there are none, they are the omitted options that
+    differ, except those that depend on another of them. The command line always gives a preset,
+    which therefore counts as omitted. All arguments are dictionaries.
     """
     names = [name for name, value in explicit.items() if before[name] != value]
     if names not in ([], ["preset"]):
@@ -123,11 +127,11 @@ def changed_options(before, after, explicit):
 
 
 def resolve(explicit):
-    """`ResolvedOptions` from a dictionary of options.
+    """Return the `ResolvedOptions` for a dictionary of options.
 
     Raises:
         TypeError: If a name is not an option.
-        ValueError: If a value is out of range, or does not go with the others.
+        ValueError: If a value is out of range, or if options contradict each other.
     """
     return TrainingOptions(**explicit).resolved()
 
@@ -136,15 +140,15 @@ DEFAULTS = fill({})
 
 
 def training_option(text):
-    """Parse a training option from a string NAME=VALUE, as a `type` for `argparse`.
+    """Parse a training option NAME=VALUE. This function can be used as a `type` in `argparse`.
 
-    The value is in JSON or Python syntax, or a plain word.
+    The value is written as in JSON or Python, or as a plain word.
 
     Returns:
         (name, value).
 
     Raises:
-        argparse.ArgumentTypeError: If the option does not exist.
+        argparse.ArgumentTypeError: If there is no such option.
 
     Example:
         >>> TrainingOptions(**dict(map(training_option, ["units=256", "cell=lstm"])))
@@ -152,7 +156,8 @@ def training_option(text):
     name, equals, value = text.partition("=")
     if not equals or name not in TrainingOptions.__dataclass_fields__:
         raise argparse.ArgumentTypeError(
-            f"An option must be NAME=VALUE, the name a field of TrainingOptions. Received: {text!r}"
+            "An option must be NAME=VALUE, where NAME is a field of TrainingOptions. "
+            f"Received: {text!r}"
         )
     word = {"true": True, "false": False}.get(value.lower(), value)
     try:

@@ -1,7 +1,7 @@
-"""Named models: from source and target to an untrained model and its training settings.
+"""Presets: named models, each with the settings to train it.
 
-`PRESETS` is data that the command line reads before Keras is loaded. The functions `small`,
-`characters`, ... create the models.
+`PRESETS` is plain data, which the command line reads before Keras is loaded. The functions `small`,
+`characters`, ... create the untrained models for a source and a target.
 """
 
 from keras_bahdanau.settings.lazy import lazy_names

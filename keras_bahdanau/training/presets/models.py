@@ -1,4 +1,4 @@
-"""The models of the presets: from options to encoder and decoder, with their initial weights."""
+"""Creates the model of a preset from its options, with its initial weights."""
 
 import dataclasses
 
@@ -24,36 +24,36 @@ from keras_bahdanau.training.presets.preset import is_hard
 
 _OVERRIDES = (*MODEL_OPTIONS, "max_length")
 _NONE_IS_A_CHOICE = ("attention", "coverage")
-_SHORTEST_CACHE = 128  # least steps that self-attention keeps
+_SHORTEST_CACHE = 128  # minimum number of steps in a self-attention cache
 _RECURRENT = ("recurrent_kernel", "recurrent_projection/kernel", "candidate_projection/kernel")
 _ALIGNMENT = ("score/query_projection/kernel", "score/key_projection/kernel")
 
 
 def new_model(preset, source, target, seed=None, **overrides):
-    """The untrained model of a preset.
+    """Create the untrained model of a preset.
 
     Args:
-        preset: A name of `PRESETS`.
-        source: A `Source`, or the `Subwords` of the source text. A shared embedding requires
-            the same target.
+        preset: A name in `PRESETS`.
+        source: A `Source`, or the `Subwords` of the source text. The embedding can be shared only
+            if the target has the same `Subwords`.
         target: The `Subwords` of the target text.
-        seed: Integer for the initial weights of the presets of Bahdanau et al. and Luong et al.;
-            None for Keras' global seed.
-        **overrides: `training.MODEL_OPTIONS`, such as `units=256`, and `max_length`: steps that a
-            decoder of self-attention keeps, at least 128. For `attention` and `coverage` None
-            means "none".
+        seed: Integer seed for the initial weights in the presets after Bahdanau et al. and Luong et
+            al.; None for Keras' global seed.
+        **overrides: `training.MODEL_OPTIONS`, such as `units=256`, and `max_length`, the number of
+            steps in the cache of a self-attention decoder, at least 128. For `attention` and
+            `coverage`, None means "none".
 
     Returns:
-        A `Seq2Seq`, not yet compiled.
+        A `Seq2Seq` that is not compiled.
 
     Raises:
         TypeError: If an override is not a model option.
-        ValueError: If a value is out of range, or does not go with the others.
+        ValueError: If a value is out of range, or if options contradict each other.
     """
     unknown = sorted(set(overrides) - set(_OVERRIDES))
     if unknown:
         raise TypeError(
-            f"A preset's overrides must be among {', '.join(_OVERRIDES)}. "
+            f"The options of a preset's model must be among {', '.join(_OVERRIDES)}. "
             f"Received: {', '.join(unknown)}"
         )
     for name in _NONE_IS_A_CHOICE:
@@ -70,12 +70,13 @@ def new_model(preset, source, target, seed=None, **overrides):
 
 
 def model_of(source, target, options, cached_steps):
-    """The uncompiled, unbuilt model of `ResolvedOptions`, with its layers' initial weights.
+    """Create the uncompiled, unbuilt model for `ResolvedOptions`.
 
-    A decoder of self-attention keeps `cached_steps`, at least 128.
+    Weights are initialized as their layers define. The cache of a self-attention decoder holds
+    `cached_steps` steps, at least 128.
     """
     encoder = _encoder(source, target, options)
-    # of the memory, in which the cells of a column may be one
+    # height of the encoder's output, where the cells of a column may be merged
     grid_height = max(1, source.grid_height // encoder.reduction)
     return Seq2Seq(
         encoder,
@@ -89,7 +90,7 @@ def model_of(source, target, options, cached_steps):
 
 
 def draw_initial_weights(model, preset, seed=None):
-    """Draw the initial weights of a preset that defines its own; return the model."""
+    """Draw the initial weights that a preset defines, if any. Return the model."""
     name = PRESETS[preset].initial_weights
     return INITIAL_WEIGHTS[name](model, seed) if name else model
 
@@ -176,7 +177,7 @@ def _decoder_cell(grid_height, options, cached_steps):
 def _cell(options, cached_steps):
     if options.cell != "self-attention":
         return options.cell
-    # the longest training target; the buffers of a hypothesis are this long
+    # at least as long as the longest training target
     length = max(_SHORTEST_CACHE, cached_steps)
     return SelfAttentionCell(options.units, heads=options.heads, length=length)
 
@@ -185,9 +186,9 @@ def _symbols(source, target):
     symbols = source.symbols(target)
     if symbols is None or max(symbols) <= END:
         raise ValueError(
-            "A model copies tokens that source and target have in common. Received: copy=True with "
-            f"a {type(source).__name__} and a target that have none. Leave copying out, or train "
-            "vocabularies with common tokens, such as those of model_type='char'."
+            "Copying needs tokens that source and target have in common. Received: copy=True with "
+            f"a {type(source).__name__} and a target that have none. Leave out copy, or train "
+            "vocabularies with common tokens, for example with model_type='char'."
         )
     return symbols
 
@@ -223,17 +224,17 @@ def _coverage(grid_height, name):
 
 
 def draw_as_bahdanau(model, seed=None):
-    """Draw all weights as Bahdanau et al. 2015, appendix B.1; return the model, built.
+    """Draw all weights as in Bahdanau et al. 2015, appendix B.1. Return the model, which is built.
 
-    Recurrent matrices are random orthogonal, gate by gate; W_a and U_a come from N(0, 0.001^2); v_a
-    and all biases are zero; other matrices come from N(0, 0.01^2). Gains are unchanged. Weights are
-    identified by path. Without `seed`, Keras' global seed is used.
+    Each gate's part of a recurrent matrix is a random orthogonal matrix. W_a and U_a are drawn from
+    N(0, 0.001^2), and other matrices from N(0, 0.01^2). v_a and all biases are zero. Gains are
+    unchanged. Weights are identified by their paths. Without `seed`, Keras' global seed is used.
     """
     return _draw(model, _bahdanau_initializer, seed)
 
 
 def draw_as_luong(model, seed=None):
-    """Draw all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1."""
+    """Draw all weights uniformly from [-0.1, 0.1], as in Luong et al. 2015, section 4.1."""
     return _draw(model, _luong_initializer, seed)
 
 
@@ -271,18 +272,18 @@ def _luong_initializer(variable, seed):
 _CALL = """
 
     Args:
-        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        source: A `Source`, or the `Subwords` of the source text.
         target: The `Subwords` of the target text.
         seed: As in `new_model`.
-        **overrides: Model options that differ, such as `units=256`: see `new_model`.
+        **overrides: Model options to change, such as `units=256`: see `new_model`.
 
     Returns:
-        A `Seq2Seq`, not yet compiled.
+        A `Seq2Seq` that is not compiled.
     """
 
 
 def _function_of(preset):
-    """The function that makes the model of a preset, with its equations as docstring."""
+    """Return a function that creates the model of a preset, with its equations as docstring."""
 
     def new_model_of_preset(source, target, seed=None, **overrides):
         return new_model(preset.name, source, target, seed, **overrides)

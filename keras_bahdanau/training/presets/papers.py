@@ -1,4 +1,4 @@
-"""The models of papers: Bahdanau et al. 2015, Luong et al. 2015, Caglayan et al. 2017."""
+"""Presets for the models in papers: Bahdanau et al. 2015, Luong et al. 2015, and others."""
 
 from keras_bahdanau.training.presets.preset import Preset, half_of_units, read_state, sentences
 
@@ -36,21 +36,22 @@ RNNSEARCH = Preset(
         c_i  = sum_j alpha_ij h_j,   alpha_i = softmax(e_i)
         e_ij = v_a^T tanh(W_a s_{i-1} + U_a h_j)
 
-    Decoder (A.1.1, A.2.2), 1000 units, a maxout layer of 500 that reads s_{i-1}:
+    Decoder (A.1.1, A.2.2), 1000 units, with a maxout layer of 500 units that uses s_{i-1}:
 
         s_i  = (1 - z_i) * s_{i-1} + z_i * s~_i,   s_0 = tanh(W_s backward_1)
         s~_i = tanh(W E y_{i-1} + U (r_i * s_{i-1}) + C c_i)
-        z_i  = sigmoid(W_z E y_{i-1} + U_z s_{i-1} + C_z c_i),   r_i likewise
+        z_i  = sigmoid(W_z E y_{i-1} + U_z s_{i-1} + C_z c_i),   r_i in the same way
         t~_i = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
         t_i  = [max(t~_{i,2j-1}, t~_{i,2j})],   p(y_i) = softmax(W_o t_i)
 
-    The gate z here is 1 - z there, as everywhere in Keras: the same function with the signs of
-    W_z, U_z, C_z and b_z changed. Initial weights: see `models.draw_as_bahdanau`.
+    The gate z here is 1 - z in the paper, as everywhere in Keras. The function is the same, with
+    the signs of W_z, U_z, C_z and b_z changed. Initial weights: see `models.draw_as_bahdanau`.
 
-    Training (B.2): Adadelta with rho 0.95 and epsilon 1e-6, gradients of at most length 1,
-    batches of 80 sentences, 20 of them sorted by length at a time, up to 50 words, the 30,000
-    most frequent words of each language. A loss is the sum over a sentence's tokens, and
-    the mean over sentences. Five epochs are those of their longest run (table 2).""",
+    Training (B.2): Adadelta with rho 0.95 and epsilon 1e-6, the gradient's norm limited to 1,
+    batches of 80 sentences, where 20 batches at a time are sorted by length, sentences of up to
+    50 words, and the 30,000 most frequent words of each language. The loss is summed over the
+    tokens of a sentence and averaged over sentences. Five epochs correspond to the longest run
+    in the paper (table 2).""",
 )
 
 RNNENCDEC = Preset(
@@ -62,15 +63,15 @@ RNNENCDEC = Preset(
         "encoder": "unidirectional",
         "bridge": "last",
     },
-    equations="""RNNencdec of Cho et al. 2014, as Bahdanau et al. 2015 compare with it.
+    equations="""RNNencdec of Cho et al. 2014, in the form that Bahdanau et al. 2015 compare with.
 
-    "The model becomes RNN Encoder-Decoder if we fix c_i to forward_n" (A.2.2): a decoder
-    as in `rnnsearch`, with
+    "The model becomes RNN Encoder-Decoder if we fix c_i to forward_n" (A.2.2). The decoder is
+    that of `rnnsearch`, with
 
         c_i = forward_n,   s_0 = tanh(W_s forward_n)
 
-    where forward_n is the last state of an encoder that reads from left to right. All sizes,
-    initial weights and the training are those of `rnnsearch`.""",
+    where forward_n is the last state of an encoder that reads from left to right. Sizes, initial
+    weights and training are the same as in `rnnsearch`.""",
 )
 
 LUONG = Preset(
@@ -108,18 +109,19 @@ LUONG = Preset(
     h~_i = tanh(W_c [c_i; s_i])                                  (eq. 5)
     p(y_i) = softmax(W_s h~_i)                                   (eq. 6)
 
-    Encoder and decoder are stacks of four LSTMs, 1000 units wide, as are embeddings.
-    "dot" had the highest BLEU with global attention (section 5.3).
+    Encoder and decoder are stacks of four LSTMs with 1000 units each; embeddings also have 1000
+    units. "dot" had the highest BLEU with global attention (section 5.3).
 
-    Training (section 4.1): all weights start uniform in [-0.1, 0.1], SGD with rate 1.0,
-    halved each epoch after the eighth of twelve, gradients of at most length 5, batches of
-    128 sentences, dropout 0.2, up to 50 words, the 50,000 most frequent words of
-    each language. A loss is the sum over a sentence's tokens, and the mean over sentences.
+    Training (section 4.1): all weights are drawn uniformly from [-0.1, 0.1]; SGD with learning
+    rate 1.0, halved once per epoch after the eighth of twelve epochs; the gradient's norm limited
+    to 5; batches of 128 sentences; dropout 0.2; sentences of up to 50 words; the 50,000 most
+    frequent words of each language. The loss is summed over the tokens of a sentence and averaged
+    over sentences.
 
-    Differences: each decoder state starts as tanh(W h_n + b) of the top encoder's last
-    state, not as a copy of the encoder state of its layer; the decoder's forget gates
-    have a bias of 1 more than drawn; dropout is between the encoder's layers, on
-    embeddings, values and h~, not between the decoder's layers; sources are not reversed.""",
+    Differences from the paper: each decoder state starts as tanh(W h_n + b) of the last state of
+    the top encoder layer, not as a copy of the encoder state of the same layer. 1 is added to the
+    biases of the decoder's forget gates. Dropout is applied between the encoder's layers, to
+    embeddings, values and h~, but not between the decoder's layers. Sources are not reversed.""",
 )
 
 LUONG_LOCAL = Preset(
@@ -132,8 +134,8 @@ LUONG_LOCAL = Preset(
     e_ij     = s_i^T W_a h_j,   |j - p_i| <= D = 10              (eq. 8, "general")
     alpha_ij = softmax_j(e_ij) exp(-(j - p_i)^2 / (2 (D / 2)^2)) (eq. 10)
 
-    "general" had the highest BLEU with local attention (section 5.3). The other settings are
-    those of `luong`.""",
+    "general" had the highest BLEU with local attention (section 5.3). All other settings are the
+    same as in `luong`.""",
 )
 
 CONDITIONAL_GRU = Preset(
@@ -162,14 +164,16 @@ CONDITIONAL_GRU = Preset(
     s_i  = GRU_2(s'_i, c_i)                       (the conditional GRU of Sennrich et al. 2017)
     p(y_i) = softmax(W_o tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t) + b_o)
 
-    256 units, 256 for each direction of the encoder, embeddings of 128, none of them shared.
+    The decoder has 256 units, and so has each direction of the encoder. The embeddings have 128
+    units, and none of them are shared.
 
-    Training: Glorot's initial weights, Adam with rate 4e-4, an L2 penalty of 1e-5 on all
-    weights, gradients of at most length 5, batches of 32 sentences, a joint BPE
-    vocabulary of 10,000, until ten validations bring nothing better. A loss is the sum over a
-    sentence's tokens, and the mean over sentences. Dropout is 0.3 on embeddings and 0.5 on
-    values and readout.
+    Training: Glorot initialization, Adam with learning rate 4e-4, an L2 penalty of 1e-5 on all
+    weights, the gradient's norm limited to 5, batches of 32 sentences, and a joint BPE vocabulary
+    of 10,000 tokens. Training ends after ten validations without improvement. The loss is summed
+    over the tokens of a sentence and averaged over sentences. The dropout rate is 0.3 for
+    embeddings and 0.5 for values and readout.
 
-    Differences: their dropout is on the source's embeddings alone. Validation is once an epoch,
-    by perplexity, not by METEOR every 1000 steps; their text is tokenized and lower-case.""",
+    Differences from the paper: in the paper, embedding dropout applies only to the source.
+    Validation here is by perplexity after each epoch, in the paper by METEOR every 1000 steps.
+    The paper's text is tokenized and lowercased.""",
 )

@@ -1,4 +1,4 @@
-"""A preset: settings and equations of one model. `SMALL` is the default, and others build on it."""
+"""The class `Preset`, and the default preset `SMALL`, on which other presets build."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,16 +11,17 @@ LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preset:
-    """Settings of a model and its training, as data.
+    """Settings of a model and of its training, as plain data.
 
     Attributes:
         name: String, as in `PRESETS`.
         equations: String, the documentation of the model.
-        settings: Dictionary of the training options that differ from the defaults: each a
-            value, or a function of the other options.
-        initial_weights: A name of `models.INITIAL_WEIGHTS`, or None for those of the layers.
-        many_pairs: Dictionary from numbers of pairs, ascending, to the settings above them.
-        common_letters: Dictionary of the settings for sides that share their letters.
+        settings: Dictionary of the training options that differ from the defaults. A value may be
+            a function of the other options.
+        initial_weights: A name in `models.INITIAL_WEIGHTS`, or None for the layers' initializers.
+        many_pairs: Dictionary from ascending numbers of pairs to the settings that apply to more
+            pairs than that.
+        common_letters: Dictionary of the settings that apply if both sides share their letters.
     """
 
     name: str
@@ -32,17 +33,17 @@ class Preset:
 
 
 def is_hard(options):
-    """True for exact hard alignments; attention that is not inferred yet counts as soft."""
+    """Return True for exact hard alignments. Attention that is still "auto" counts as soft."""
     return options.hard_alignment not in ("none", AUTO)
 
 
 def maps_letters_to_symbols(options):
-    """True for letters to symbols separated by spaces, such as phonemes, in the same order."""
+    """Return True if letters are mapped to symbols separated by spaces, such as phonemes."""
     return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
 
 
 def can_be_joint(options):
-    """True if source and target may have one vocabulary."""
+    """Return True if source and target can share one vocabulary."""
     return (
         options.source_model_type == options.target_model_type
         and options.source_normalization == options.target_normalization
@@ -51,32 +52,32 @@ def can_be_joint(options):
 
 
 def readout_units(options):
-    """Width of the readout: the state's if it is plain, else the embedding's."""
+    """Return the width of the readout: `units` if it is plain, otherwise `embedding_units`."""
     return options.units if options.readout == "plain" else options.embedding_units
 
 
 def sentences(count):
-    """The option `batch_sentences` of a preset, off where the user measures batches in tokens."""
+    """Make a default for `batch_sentences` that is 0 if the user gives `batch_tokens`."""
     return lambda options: 0 if options.batch_tokens else count
 
 
 def share_of_dropout(share):
-    """A rate that follows `dropout`."""
+    """Make a default for a dropout rate that is a fixed fraction of `dropout`."""
     return lambda options: round(share * options.dropout, 3)
 
 
 def half_of_dropout(options):
-    """Half of `dropout`, of images."""
+    """Return half of `dropout`, a rate for images."""
     return options.dropout / 2
 
 
 def half_of_units(options):
-    """Half of `units`: the width of one direction, or of a maxout."""
+    """Return half of `units`: the width of one encoder direction, or of a maxout layer."""
     return max(1, options.units // 2)
 
 
 def read_state(options):
-    """The state that the readout of Bahdanau et al. 2015 reads."""
+    """Return the state that the readout of Bahdanau et al. 2015 uses."""
     return "previous" if options.when == "before" else "current"
 
 
@@ -102,14 +103,14 @@ SMALL = Preset(
         "attention_units": 256,
         "when": _time_of_attention,
         "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
-        "dropout": 0.45,  # the other rates follow it: 0 switches all dropout off
+        "dropout": 0.45,  # the other rates are derived from it: 0 turns all dropout off
         "embedding_dropout": share_of_dropout(2 / 3),
         "recurrent_dropout": _recurrent_dropout,
         "word_dropout": share_of_dropout(2 / 9),
         "label_smoothing": 0.1,
         "loss_mean": "tokens",
         "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,
-        "epochs": 54,  # an hour and a half for Multi30K on two cores
+        "epochs": 54,  # one and a half hours for Multi30K on two cores
         "learning_rate": 2e-3,
         "schedule": "cosine",
         "warmup": 0.02,
@@ -124,10 +125,10 @@ SMALL = Preset(
     s_i  = GRU_2(s'_i, c_i)
     p(y_i) = softmax(E tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t))
 
-    Differences from Bahdanau et al. 2015: the query has read the last token (Sennrich et al.
-    2017; `when="before"` is the paper's step), the state starts from the mean of the annotations,
-    a tanh layer reads s_i, and the embedding E is also the output layer (Press and Wolf 2017).
-    If source and target have one vocabulary, they share E: three uses of one matrix. Training
-    uses label smoothing, dropout, Adam, and a moving average of the weights.
-    `experiments/multi30k/RESULTS.md` reports how the settings were chosen.""",
+    Differences from Bahdanau et al. 2015: the query depends on the previous token, too (Sennrich
+    et al. 2017; `when="before"` selects the paper's step). The initial state is computed from the
+    mean of the annotations. The readout is a tanh layer that uses s_i. The embedding E is also
+    the output layer (Press and Wolf 2017). If source and target have a joint vocabulary, the
+    source embedding is E, too. Training uses label smoothing, dropout, Adam, and a moving average
+    of the weights. `experiments/multi30k/RESULTS.md` reports how the settings were chosen.""",
 )

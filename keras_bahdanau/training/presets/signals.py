@@ -1,8 +1,8 @@
-"""Presets for sources other than text: images, handwriting, speech."""
+"""Presets for sources other than text: images, handwriting and speech."""
 
 from keras_bahdanau.training.presets.preset import SMALL, Preset, half_of_dropout, sentences
 
-_SIGNALS = {  # settings that the three share
+_SIGNALS = {  # settings of all three presets
     **SMALL.settings,
     "embedding_units": 256,
     "units": 256,
@@ -38,9 +38,10 @@ IMAGES = Preset(
     e_ij = v^T tanh(W_a s'_i + U_a h_j + U_f F_ij)
     s_i  = GRU_2(s'_i, c_i),   c_i = sum_j alpha_ij h_j
 
-    Attention over a convolutional grid is that of Xu et al. 2015 ("Show, attend and tell"), the
-    rows are those of Deng et al. 2017 ("What you get is what you see"), the coverage that of
-    Zhang et al. 2017 ("Watch, attend and parse"); the decoder is that of the preset "small".""",
+    Attention over a convolutional grid follows Xu et al. 2015 ("Show, attend and tell"), the
+    encoder along rows follows Deng et al. 2017 ("What you get is what you see"), and coverage
+    follows Zhang et al. 2017 ("Watch, attend and parse"). The decoder is that of the preset
+    "small".""",
 )
 
 INK = Preset(
@@ -68,10 +69,10 @@ INK = Preset(
     p(a_j | x) = softmax(W_c h_j + b_c)                      CTC, on the encoder alone
     L    = (1 - w) L_attention + w L_CTC                     (Kim et al. 2017, eq. 13)
 
-    After "Track, attend and parse": the strokes are read as a sequence, and coverage keeps the
-    attention from symbols that are written already. CTC teaches the encoder which symbol a
-    position holds, so that fewer epochs are needed, and the search adds its prefix scores. The
-    decoder is that of the preset "small".""",
+    As in "Track, attend and parse", the strokes are read as a sequence, and coverage keeps the
+    attention away from symbols that have already been output. CTC trains the encoder to predict
+    the symbol at each position, so that fewer epochs are needed, and the search adds the prefix
+    scores of CTC. The decoder is that of the preset "small".""",
 )
 
 SPEECH = Preset(
@@ -98,7 +99,7 @@ SPEECH = Preset(
     p(a_j | x) = softmax(W_c h_j + b_c)                      CTC, on the encoder alone
     L    = (1 - w) L_attention + w L_CTC                     (Kim et al. 2017, eq. 13)
 
-    The search adds the prefix scores of CTC to those of the decoder in the same way (Watanabe et
-    al. 2017). In training parts of the spectrum are hidden and the speed changes (Park et al.
-    2019; Ko et al. 2015); the decoder is that of the preset "small".""",
+    The search combines the prefix scores of CTC with those of the decoder in the same way
+    (Watanabe et al. 2017). In training, parts of the spectrum are masked and the speed is varied
+    (Park et al. 2019; Ko et al. 2015). The decoder is that of the preset "small".""",
 )

@@ -1,4 +1,4 @@
-"""Presets of this package for text: characters, and Transformer encoders."""
+"""Presets for text, in addition to "small": for characters, and with Transformer encoders."""
 
 import math
 
@@ -16,12 +16,12 @@ CHARACTERS = Preset(
     name="characters",
     settings={
         **SMALL.settings,
-        "model_type": AUTO,  # phonemes and letters with spaces between, or characters
-        "normalization": AUTO,  # Hangul in letters, else none: NFKC makes "th" of the aspirated tʰ
+        "model_type": AUTO,  # symbols separated by spaces, such as phonemes, or characters
+        "normalization": AUTO,  # "nfd" for Hangul, else "none": NFKC turns the aspirated tʰ into th
         "embedding_units": 128,
-        "units": 240,  # a file of less than a megabyte in 8 bits
+        "units": 240,  # for a file of less than a megabyte in 8 bits
         "attention_units": 128,
-        "hard_alignment": AUTO,  # monotonic from letters to phonemes, else soft
+        "hard_alignment": AUTO,  # monotonic from letters to phonemes, otherwise soft
         "when": lambda options: "apart" if is_hard(options) else "before",
         "query": "state,embedding",
         "dropout": 0.3,
@@ -31,16 +31,16 @@ CHARACTERS = Preset(
         "learning_rate": 1e-3,
         "epochs": 40,
         "epoch_steps": 500,
-        "patience": 20,  # at least 10,000 batches
+        "patience": 20,  # which is at least 10,000 batches
         "best_by": "exact",
     },
     many_pairs={
         20_000: {"dropout": 0.2, "batch_sentences": 64, "learning_rate": 1.5e-3},
-        # a word has few pronunciations, a name many spellings
+        # a word has few pronunciations, but a name has many spellings
         100_000: {"dropout": lambda options: 0.08 if maps_letters_to_symbols(options) else 0.2},
     },
-    common_letters={"unknown_rate": 0.2},  # a new stem can have a letter that no pair has
-    equations="""Attention over the characters of a word, in about 850,000 weights.
+    common_letters={"unknown_rate": 0.2},  # a new stem can have a letter that is in no pair
+    equations="""Attention over the characters of a word, with about 850,000 weights.
 
     h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
     s_0  = tanh(W mean_j h_j + b)
@@ -48,30 +48,31 @@ CHARACTERS = Preset(
     s_i  = GRU(s_{i-1}, [e(y_{i-1}); c_i]),   c_i = sum_j softmax(e_i)_j h_j
     p(y_i) = softmax(E tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t))
 
-    For pronunciation, transliteration and inflection. The toolkits for such tasks have the same
-    parts: one bidirectional encoder, embeddings of 128 to 200, attention before the cell, dropout
-    0.2 to 0.4, Adam with 0.001, batches of 20 to 32 (Wu and Cotterell 2019; the defaults of
-    yoyodyne). Here the query also has the last character: a word is written from left to right,
-    and the state before the cell does not know which character was the last. The conditional GRU
-    of the preset "small" knows it by a second cell as large as the first; this model fits a file
-    of a megabyte in 8 bits.
+    This preset is for pronunciation, transliteration and inflection. Toolkits for such tasks use
+    similar settings: one bidirectional encoder, embeddings of 128 to 200 units, attention before
+    the cell, dropout of 0.2 to 0.4, Adam with a learning rate of 0.001, and batches of 20 to 32
+    (Wu and Cotterell 2019; the defaults of yoyodyne). Here, the query also contains the embedding
+    of the previous character, because the state before the cell does not depend on it yet. The
+    conditional GRU of the preset "small" solves this with a second cell as large as the first;
+    this model instead fits into a file of one megabyte in 8 bits.
 
-    Batches stay small, since only Transformers need large ones for characters (Wu, Cotterell and
-    Hulden 2021). An epoch has at least 500 batches, the reach of the moving average, so that
-    epochs, patience and schedule mean the same at 800 pairs, which an epoch passes over 20
-    times, and at 100,000, which it passes over once. The best epoch is the one with the most
-    exact texts: their number still grows long after the perplexity has begun to rise. More than
-    20,000 pairs take less dropout, batches of 64 and a learning rate as much higher: of 108,000
-    words and their pronunciations 63.5 % are exact after 3 epochs of soft attention, and 55.5 %
-    with dropout 0.3 and 0.001. More than 100,000 pairs of words and phonemes take still less.
+    Batches are small, because only Transformers need large batches for characters (Wu, Cotterell
+    and Hulden 2021). An epoch has at least 500 batches, the range of the moving average. Epochs,
+    patience and schedule therefore mean the same for 800 pairs, where an epoch makes 20 passes,
+    and for 100,000 pairs, where it makes one. The best epoch is the one with the most exact
+    outputs, because their number keeps growing long after the perplexity has begun to rise. For
+    more than 20,000 pairs, there is less dropout, batches have 64 pairs, and the learning rate is
+    higher. With 108,000 words and their pronunciations, 63.5 % of the outputs are then exact
+    after 3 epochs with soft attention, compared with 55.5 % with dropout 0.3 and learning rate
+    0.001. For more than 100,000 pairs of words and phonemes, there is still less dropout.
 
-    Source and target share one vocabulary where both are characters, as in inflection, which
-    copies most of them. `training.infer` infers the rest from the pairs: a vocabulary of symbols
-    for a side of single symbols with spaces between, such as phonemes; exact hard attention from
-    letters to such symbols, of few pairs; letters for Hangul syllables, since a new word may have
-    a syllable that no other had; and unknown characters for up to 5,000 pairs whose sides share
-    their letters, such as lemmas and forms. Scripts whose marks belong to letters take
-    `--model-type grapheme`.""",
+    Source and target share one vocabulary if both consist of characters, as in inflection, which
+    copies most characters. `training.infer` infers other options from the pairs. A side of single
+    symbols separated by spaces, such as phonemes, gets a vocabulary of these symbols. With few
+    pairs of letters and such symbols, attention is exact and hard. Hangul syllables are split
+    into letters, because a new word may contain a new syllable. For up to 5,000 pairs whose sides
+    share their letters, such as lemmas and inflected forms, the model learns to copy unknown
+    characters. For scripts with combining marks, use `--model-type grapheme`.""",
 )
 
 SSRU_STUDENT = Preset(
@@ -104,7 +105,7 @@ SSRU_STUDENT = Preset(
         "warmup": 0.05,
         "ema_momentum": lambda options: 0.998 if options.optimizer == "adam" else 0.0,
     },
-    equations="""A Transformer encoder under a decoder of simpler simple recurrent units.
+    equations="""A Transformer encoder with a decoder of simpler simple recurrent units (SSRU).
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
     s   = sqrt(d) (W_e e(y_{i-1}) + b_e), and in each block  `layers.BlockCell`, d units
@@ -116,14 +117,15 @@ SSRU_STUDENT = Preset(
         s   = s" + FFN(LN(s"))
     p(y_i) = softmax(E LN(s))
 
-    `encoder="bidirectional"` with `encoder_cell="ssru"` reads by parallel recurrences, too.
+    An encoder with `encoder="bidirectional"` and `encoder_cell="ssru"` also runs in parallel over
+    time.
 
-    The shape of the models that translate in Firefox, as Kim et al. 2019 ("From research to
-    production and back") and Bogoychev et al. 2020 ("Edinburgh's submissions to the 2020
-    machine translation efficiency task") describe it: the encoder reads all tokens at once, and a
-    step of the decoder needs one vector a block from the earlier steps. Here each sublayer is
-    normalized before it, and the embedding E is also the output layer where both have one width.
-    In training no product waits for the step before.""",
+    This is the architecture of the models that translate in Firefox, described by Kim et al. 2019
+    ("From research to production and back") and Bogoychev et al. 2020 ("Edinburgh's submissions
+    to the 2020 machine translation efficiency task"). The encoder reads all tokens in parallel,
+    and a decoder step needs only one vector per block from the earlier steps. Here, normalization
+    comes before each sublayer, and the embedding E is also the output layer if both have the same
+    width. In training, no matrix product depends on the previous step.""",
 )
 
 TRANSFORMER_TINY = Preset(
@@ -137,9 +139,9 @@ TRANSFORMER_TINY = Preset(
     },
     equations="""The small Transformer that papers on Multi30K compare with.
 
-    Four blocks of 128 units, four heads and 256 inner units on each side, as Wu et al. 2021
-    ("Good for misconceived reasons") chose them for Multi30K: 41.02 BLEU on its test of 2016,
-    English to German.
+    Encoder and decoder have four blocks each, with 128 units, four heads and 256 inner units, as
+    Wu et al. 2021 ("Good for misconceived reasons") chose for Multi30K. They report 41.02 BLEU on
+    its 2016 test set, English to German.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
     s   = sqrt(d) (W_e e(y_{i-1}) + b_e) + p_i               p_i: position; in each block
@@ -149,6 +151,6 @@ TRANSFORMER_TINY = Preset(
         s   = s" + FFN(LN(s"))
     p(y_i) = softmax(E LN(s))
 
-    The model of Vaswani et al. 2017, normalized before each sublayer. The settings of its
-    training are those of `ssru_student`.""",
+    This is the model of Vaswani et al. 2017, with normalization before each sublayer. It is
+    trained with the settings of `ssru_student`.""",
 )

@@ -143,7 +143,7 @@ def test_columns_that_were_found_are_told_unless_they_are_the_two_sides(tmp_path
     path = written(tmp_path, INFLECTION)
     found = read_table(path, say=lines.append)
     assert found == read_table(path, "source,target,features")
-    assert lines == [f"columns of {str(path)!r}, found from its text: source,target,features"]
+    assert lines == [f"columns of {str(path)!r}, inferred from its text: source,target,features"]
     assert read_table(written(tmp_path, "a\tb\t3\n"), "source,target,-", say=lines.append)
     assert read_table(written(tmp_path, "a\tb\n"), say=lines.append).pairs == [("a", "b")]
     assert len(lines) == 1
