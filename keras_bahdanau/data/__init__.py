@@ -1,4 +1,7 @@
-"""Sentence pairs from files to batches; names load on first use, as some need TensorFlow."""
+"""Sentence pairs: reading, filtering and batching.
+
+Names are loaded on first use, because some of them need TensorFlow.
+"""
 
 from keras_bahdanau.settings.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Padded batches of pairs of similar length."""
+"""Padded batches that group pairs of similar length."""
 
 import os
 
@@ -27,66 +27,76 @@ from keras_bahdanau.text.id_rows import IdRows
 class BatchedPairs(Epochs):
     """Batches of pairs of similar length.
 
-    A batch is `((features, target_in), target_out, weight)`: the source's features, for text int32
-    ids `(rows, source_time)`, then `(rows, target_time)` int32 ids and float32 weights. `target_in`
-    begins with the start token, `target_out` ends with the end token, `weight` is 1 on real tokens
-    of `target_out` and 0 on padding. With `alignments` the inputs are
-    `(features, target_in, alignment)`, the last one `(rows, target_time, source_time)`: see
-    `alignments.token_alignment`.
+    A batch is `((features, target_in), target_out, weight)`. `features` are the source's features,
+    which for text are int32 ids `(rows, source_time)`. `target_in` and `target_out` are int32 ids,
+    and `weight` is float32, all `(rows, target_time)`. `target_in` begins with the start token, and
+    `target_out` ends with the end token. `weight` is 1 for real tokens of `target_out` and 0 for
+    padding. With `alignments`, the inputs are `(features, target_in, alignment)`, where `alignment`
+    is `(rows, target_time, source_time)`: see `alignments.token_alignment`.
 
-    - `batch_tokens`: at most `buckets` fixed shapes, since XLA compiles once per shape. The rows of
-    a bucket are spread evenly over its batches: at most one row of a batch is empty (all padding).
-    - `batch_sentences`: Bahdanau et al. 2015, appendix B.2, fetch 20 batches of 80 pairs, sort them
-    by length, and split them again. Each batch has its own shape.
+    - With `batch_tokens`, there are at most `buckets` fixed shapes, because XLA compiles once per
+    shape. The pairs of a bucket are spread evenly over its batches, so that at most one row of a
+    batch is empty (only padding).
+    - With `batch_sentences`, as in Bahdanau et al. 2015, appendix B.2, the pairs of several batches
+    are fetched, sorted by length, and split into batches again (20 batches of 80 pairs in the
+    paper). Each batch has its own shape.
 
-    With `subword_sampling` each epoch splits the words anew, in the same number of steps. A bucket
-    grows beyond `shapes` if an epoch has longer sentences than the first one; a sentence longer
-    than the longest of the first epoch, or than `max_length`, is split without sampling.
+    With `subword_sampling`, each epoch splits the words at random again, in the same number of
+    steps. A bucket grows beyond its shape in `shapes` if an epoch has longer sentences than the
+    first one. A sentence that would be longer than the longest sentence of the first epoch, or than
+    `max_length`, is split without sampling.
 
     Args:
-        pairs: List of `(source, target)`: an input of the source, for text a string, and a string.
+        pairs: List of `(source, target)`: an input of the source, which for text is a string, and a
+            string.
         source: A `Source`, or the `Subwords` of the source text.
         target: `Subwords` of the target text.
-        batch_tokens: Positive integer, most positions of one side of a batch, padding included (a
-            longer sentence has its own batch); 2048 if neither this nor `batch_sentences` is given.
-        batch_sentences: Positive integer, the rows of a batch.
-        buckets: Positive integer, most shapes, with `batch_tokens`. Their lengths minimise the
-            padding.
-        sort_batches: Positive integer, with `batch_sentences`: batches that are sorted together.
-        max_length: Positive integer, most tokens of either side, the end token included. Longer
-            pairs are left out and counted.
-        max_source_length: Positive integer, most positions of the source; `max_length` for None.
-        alignments: List of sets of links `(source word, target word)`, one for each pair, as from
-            `read_alignments`; words are those of `sentence.split()`. An array of weights may
-            replace a set: see `text.word_weights`.
-        subword_sampling: Float in [0, 1): the share of BPE's merges left out, or the smoothing of a
-            unigram model's probabilities (see `SubwordSampler`); 0 for none. Excludes `alignments`.
-        least_steps: Non-negative integer. An epoch repeats the pairs up to this many batches.
-        shuffle: True for a random order of each pass.
-        seed: Non-negative integer that, with the number of the epoch, decides its order.
-        shard: Tuple (index, count) of a worker: it gets the rows index, index + count, ... of each
-            batch, at least one, which may be empty.
+        batch_tokens: Positive integer, the maximum number of positions on one side of a batch,
+            including padding. A longer sentence gets its own batch. 2048 if neither this nor
+            `batch_sentences` is given.
+        batch_sentences: Positive integer, the number of rows in a batch.
+        buckets: Positive integer, the maximum number of shapes with `batch_tokens`. Their lengths
+            are chosen to minimize padding.
+        sort_batches: Positive integer, the number of batches that are sorted together with
+            `batch_sentences`.
+        max_length: Positive integer, the maximum number of tokens on either side, including the end
+            token. Longer pairs are left out and counted.
+        max_source_length: Positive integer, the maximum number of source positions; None to use
+            `max_length`.
+        alignments: List with a set of links `(source word, target word)` for each pair, as from
+            `read_alignments`. The words are those of `sentence.split()`. Instead of a set, an item
+            may be an array of weights: see `text.word_weights`.
+        subword_sampling: Float in [0, 1): the fraction of BPE merges that are left out, or the
+            smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none. It
+            can't be combined with `alignments`.
+        least_steps: Non-negative integer. An epoch repeats the pairs until it has at least this
+            many batches.
+        shuffle: True to use a random order in each pass.
+        seed: Non-negative integer that determines the order of an epoch, together with its number.
+        shard: Tuple (index, count) for a worker, which gets the rows index, index + count, ... of
+            each batch. It gets at least one row, which may be empty.
 
     Attributes:
         used: Int array, the indices of the pairs that are used.
-        skipped: `Skipped`, how many pairs were left out and why.
-        too_long: Int array, the pairs that were left out as too long.
-        source_lengths: Int array `(pairs,)`, positions of each source, including those left out.
-        broken: Int array, pairs so far whose source could not be decoded, though its header is
-            valid. Their weights are 0.
+        skipped: `Skipped`, the number of pairs that were left out for each reason.
+        too_long: Int array, the indices of the pairs that were left out because they are too long.
+        source_lengths: Int array `(pairs,)`, the positions of each source, including those that are
+            left out.
+        broken: Int array, the indices of pairs found so far whose source can't be decoded although
+            its header is valid. Their weights are 0.
         shapes: Sequence of bucket shapes `(rows, length)`, shortest first; empty with
             `batch_sentences`.
-        steps: Integer, batches in each epoch.
-        tokens: Integer, real target tokens in the first pass, end tokens included.
+        steps: Integer, the number of batches in each epoch.
+        tokens: Integer, the number of real target tokens in the first pass, including end tokens.
 
     Raises:
-        TypeError: If `source` cannot read an input.
-        ValueError: If a setting is not as above, no pair is left to train on, `alignments` do not
-            fit the pairs, or an array has another shape than `source` reads.
+        TypeError: If `source` can't read an input.
+        ValueError: If a setting is invalid, no pair is left to train on, `alignments` do not match
+            the pairs, or an array has a shape that `source` can't read.
 
     Example:
         >>> data = BatchedPairs(pairs, source, target, batch_tokens=2048)
-        >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
+        >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # already shuffled
         >>> rest_of_epoch_3 = data.epoch(3, first_step=120)
     """
 
@@ -166,20 +176,23 @@ class BatchedPairs(Epochs):
         return np.flatnonzero(getattr(self._source, "broken", ()))
 
     def require_readable(self):
-        """Raise ValueError if all pairs turn out to be broken."""
+        """Raise ValueError if all pairs have turned out to be broken."""
         if len(self.broken) == len(self.used):
             raise ValueError(
-                "At least one pair must have a source that can be read. "
-                f"Received: {len(self.used)} pairs, whose sources are all broken after their "
-                "headers. Give others."
+                "At least one pair must have a source that can be decoded. "
+                f"Received: {len(self.used)} pairs, whose sources all have valid headers but "
+                "broken content. Give other files."
             )
 
     def lengths(self):
-        """Yield (positions of the sources, tokens of the targets) of the pairs that are used."""
+        """Yield (positions of the sources, tokens of the targets) for the pairs that are used."""
         yield self._source.lengths[self.used], self._target.lengths[self.used]
 
     def pathless(self, reduction):
-        """Pairs with too few positions for CTC, unsampled: see `epochs.count_pathless`."""
+        """Count the pairs with too few positions for CTC, without sampling.
+
+        See `epochs.count_pathless`.
+        """
         return count_pathless((self._source, self._target), self.used, reduction)
 
     def _batches_of_pass(self, number, first_step):
@@ -207,7 +220,7 @@ class BatchedPairs(Epochs):
 
 
 def batches(pairs, source, target, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
-    """`BatchedPairs` as a `tf.data.Dataset`; each iteration is the next epoch.
+    """Return `BatchedPairs` as a `tf.data.Dataset`, where each iteration is the next epoch.
 
     Example:
         >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)
@@ -216,7 +229,7 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
 
 
 def _check_arrays(source, inputs):
-    """Raise an error for an array that the source can't read; files are checked when decoded."""
+    """Raise an error for an array that the source can't read. Files are checked when decoded."""
     arrays = [raw for raw in inputs if not isinstance(raw, bytes | os.PathLike)]
     if arrays:
         source.check("sources", arrays)
@@ -226,11 +239,11 @@ def _check_sampling(subword_sampling, alignments):
     number = isinstance(subword_sampling, int | float) and not isinstance(subword_sampling, bool)
     if not number or not 0 <= subword_sampling < 1:
         raise ValueError(
-            "`subword_sampling` must be a number from 0 to 1, less than 1. "
+            "`subword_sampling` must be a number in [0, 1). "
             f"Received: subword_sampling={subword_sampling!r}"
         )
     if subword_sampling and alignments is not None:
         raise ValueError(
-            "Alignments go with words that are split in one way. Received: alignments, with "
-            f"subword_sampling={subword_sampling!r}. Leave one of them out."
+            "Alignments need words that are always split in the same way. Received: alignments, "
+            f"with subword_sampling={subword_sampling!r}. Leave one of them out."
         )

@@ -1,17 +1,17 @@
-"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences."""
+"""Grouping of pairs into batches: by tokens, in buckets of fixed shapes, or by sentences."""
 
 import dataclasses
 
 import numpy as np
 
-MOST_LENGTHS = 1024  # lengths among which the bounds of buckets are chosen
+MOST_LENGTHS = 1024  # number of lengths from which the bounds of buckets are chosen
 
 
 class ByTokens:
-    """Buckets of similar length, each with one fixed shape, filled evenly: see `bucket_shapes`."""
+    """Buckets of pairs with similar lengths, each with a fixed shape: see `bucket_shapes`."""
 
     def __init__(self, members, lengths, shapes, steps):
-        # (kept pairs,), the first bucket that is long enough
+        # (kept pairs,): the first bucket that is long enough for each pair
         bucket_of = np.searchsorted([length for _, length in shapes], lengths[members])
         self._buckets = [
             _Bucket(members[bucket_of == index], length, rows, int(steps[index]))
@@ -21,13 +21,13 @@ class ByTokens:
         self.steps = int(np.sum(steps))
 
     def split(self, random, lengths=None):
-        """List of (pairs, (rows, source_time, target_time)), the shortest first.
+        """Return a list of (pairs, (rows, source_time, target_time)), the shortest first.
 
-        `random`, a `Generator`, mixes each bucket; None keeps its order. `lengths` int
-        `(2, pairs)`.
+        `random` is a `Generator` that shuffles each bucket, or None to keep its order. `lengths` is
+        an int array `(2, pairs)` of new lengths, or None.
         """
         batches = []
-        # (2, pairs) -> (pairs,), the longer side
+        # (2, pairs) -> (pairs,): the length of the longer side
         buckets = self._buckets if lengths is None else self._refilled(lengths.max(axis=0))
         for bucket in buckets:
             members = random.permutation(bucket.members) if random else bucket.members
@@ -37,11 +37,11 @@ class ByTokens:
         return batches
 
     def _refilled(self, lengths):
-        """Refill the buckets, shortest pairs first; a bucket grows for a pair longer than it."""
+        """Refill the buckets, shortest pairs first. A bucket grows if a pair is longer than it."""
         members = np.concatenate([bucket.members for bucket in self._buckets])
-        members = np.sort(members)  # keeps the order of the pairs, not of the buckets
+        members = np.sort(members)  # the order of the pairs, not of the buckets
         members = members[np.argsort(lengths[members], kind="stable")]
-        # (buckets,), where in `members` each ends
+        # (buckets,): where each bucket ends in `members`
         ends = np.cumsum([len(bucket.members) for bucket in self._buckets])
         for bucket, part in zip(self._buckets, np.split(members, ends[:-1]), strict=True):
             longest = max(bucket.length, int(lengths[part[-1]]))
@@ -49,7 +49,10 @@ class ByTokens:
 
 
 class BySentences:
-    """Batches of `batch_sentences` pairs, `sort_batches` at a time (Bahdanau et al. 2015, B.2)."""
+    """Batches of `batch_sentences` pairs, where `sort_batches` batches are sorted together.
+
+    See Bahdanau et al. 2015, appendix B.2.
+    """
 
     shapes = ()
 
@@ -61,7 +64,7 @@ class BySentences:
         self.steps = -(-len(members) // batch_sentences) if steps is None else int(steps)
 
     def split(self, random, lengths=None):
-        """As `ByTokens.split`, in the order in which the pairs are fetched."""
+        """Split as `ByTokens.split` does, but in the order in which the pairs are fetched."""
         batches = []
         lengths = self._lengths if lengths is None else lengths
         members = random.permutation(self._members) if random else self._members
@@ -74,7 +77,7 @@ class BySentences:
         return batches
 
     def _parts(self, members):
-        """Yield (pairs that are fetched together, number of their batches)."""
+        """Yield (pairs that are fetched together, number of batches)."""
         parts = np.split(members, range(self._fetched, len(members), self._fetched))
         before = self._sort_batches * (len(parts) - 1)
         for part in parts[:-1]:
@@ -91,12 +94,17 @@ class _Bucket:
 
 
 def bucket_shapes(counts, batch_tokens, buckets):
-    """(shapes, steps): (rows, length) of buckets, shortest first, and int `(parts, buckets)`.
+    """Choose the shapes of buckets.
 
-    `counts`, int `(parts, workers, lengths)`, holds the number of pairs of each length from 0 on.
+    `counts` is an int array `(parts, workers, lengths)` of the number of pairs of each length,
+    starting from length 0.
+
+    Returns:
+        (shapes, steps): a list of (rows, length) for each bucket, shortest first, and the number of
+        batches as an int array `(parts, buckets)`.
     """
     bounds = _bounds(counts.sum(axis=(0, 1)), batch_tokens, buckets)
-    # pairs of each bucket: (parts, workers, buckets)
+    # number of pairs in each bucket: (parts, workers, buckets)
     sizes = np.diff(counts.cumsum(axis=2)[:, :, bounds], prepend=0)
     rows, _ = _grid(sizes, bounds, batch_tokens)
     rows = rows.max(axis=(0, 1))  # -> (buckets,): XLA compiles once for each shape
@@ -105,30 +113,31 @@ def bucket_shapes(counts, batch_tokens, buckets):
 
 
 def _grid(count, length, batch_tokens):
-    """Rows and steps of a bucket: as few steps as `batch_tokens` allows, evenly filled."""
+    """Return the rows and steps of a bucket: the fewest possible steps, filled evenly."""
     steps = -(-count // np.maximum(1, batch_tokens // length))
     return -(-count // np.maximum(1, steps)), steps
 
 
 def _bounds(counts, batch_tokens, buckets):
-    """The bucket lengths with the fewest positions, real and padded, in all batches.
+    """Find the bucket lengths that minimize the number of positions in all batches.
 
-    Exact: best_k[b] = min over a of best_{k-1}[a] + cost[a, b], cost[a, b] for lengths a + 1 to b.
+    Padding counts, too. The minimum is exact: best_k[b] = min_a(best_{k-1}[a] + cost[a, b]), where
+    cost[a, b] is the number of positions in a bucket for the lengths from a + 1 to b.
     """
     lengths = np.flatnonzero(counts)
-    if len(lengths) > MOST_LENGTHS:  # the tables have n x n numbers
+    if len(lengths) > MOST_LENGTHS:  # to bound the n x n tables
         chosen = np.linspace(0, len(lengths) - 1, MOST_LENGTHS).round().astype(int)
-        lengths = lengths[chosen]  # each also for the lengths left out below it
-    # (n + 1,): pairs of the first a of the n lengths
+        lengths = lengths[chosen]  # each length also stands for those left out below it
+    # (n + 1,): number of pairs with the first a of the n lengths
     until = np.concatenate([[0], np.cumsum(counts)[lengths]])
     padded_to = np.concatenate([[1], lengths])[None, :]  # (1, n + 1)
-    # pairs, rows and steps of each [a, b]: (n + 1, n + 1)
+    # rows and steps for each [a, b]: (n + 1, n + 1)
     rows, steps = _grid(np.maximum(0, until[None, :] - until[:, None]), padded_to, batch_tokens)
     cost = np.where(until[:, None] <= until[None, :], rows * steps * padded_to, np.inf)
     best, previous = cost[0], []
     for _ in range(min(buckets, len(lengths)) - 1):
         totals = best[:, None] + cost  # [a, b]: (n + 1, 1) + (n + 1, n + 1)
-        previous.append(totals.argmin(axis=0))  # the best a of each b: (n + 1,)
+        previous.append(totals.argmin(axis=0))  # the best a for each b: (n + 1,)
         best = totals.min(axis=0)
     last, ends = len(lengths), {len(lengths)}
     for step in reversed(previous):

@@ -1,4 +1,4 @@
-"""Several corpora for one training: pairs with a name, a weight and a tag each."""
+"""Several corpora to train one model on. Each has a name, and may have a weight and a tag."""
 
 import collections
 import dataclasses
@@ -15,20 +15,20 @@ WEIGHT = number(0, 1_000_000, "(]")
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """One of several corpora that a model is trained on.
+    """One of several corpora on which a model is trained.
 
     Args:
-        name: String, its name in messages and in the card of a run.
-        pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
-            all corpora of a training must have prepared with one source and one target.
-        weight: Positive number, whose share of the sum of all weights is its share of the batches.
-            None to derive the share from the sizes: see `mixing.shares_by_size`.
-        tag: String without white space, such as the language token `<2de>` (Johnson et al. 2017),
-            one token before each source text; None for none.
+        name: String that identifies the corpus in messages and in the card of a run.
+        pairs: List of (source, target): an input of the source, and a string. Alternatively,
+            `Shards`; all shards in a training run must have the same source and target.
+        weight: Positive number. The corpus's share of the batches is its weight divided by the sum
+            of all weights. None to derive the share from the sizes: see `mixing.shares_by_size`.
+        tag: String without white space that is put before each source text as a single token, such
+            as the language token `<2de>` (Johnson et al. 2017); None for no tag.
 
     Raises:
-        TypeError: If there is a tag before an input that is no text.
-        ValueError: If name, weight or tag are not as above.
+        TypeError: If there is a tag, but an input is not text.
+        ValueError: If the name, the weight or the tag is invalid.
 
     Example:
         >>> german = Corpus("de", read_pairs("train.en", "train.de"), 0.7, "<2de>")
@@ -44,7 +44,8 @@ class Corpus:
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(
-                f"The name of a corpus must be text. Received: name={self.name!r}. Give one."
+                "The name of a corpus must be a string that is not blank. "
+                f"Received: name={self.name!r}. Give a name."
             )
         if self.weight is not None:
             check_value("weight", self.weight, WEIGHT)
@@ -53,11 +54,11 @@ class Corpus:
 
     @property
     def in_memory(self):
-        """False for `Shards`, whose ids stay on disk."""
+        """False for `Shards`, whose data stays on disk."""
         return getattr(self.pairs, "in_memory", True)
 
     def tagged_pairs(self):
-        """The pairs with the tag before each source: a list, or `Shards`."""
+        """Return the pairs, as a list or `Shards`, with the tag before each source."""
         if self.tag is None:
             return list(self.pairs) if self.in_memory else self.pairs
         if not self.in_memory:
@@ -68,20 +69,22 @@ class Corpus:
 
 
 class Corpora(Pairs):
-    """The pairs of several corpora, one corpus after another, each source after its tag.
+    """The pairs of several corpora, one corpus after another, with a tag before each source.
 
-    An iteration leaves out the pairs of `Shards`, which hold no texts; `len(corpora)` counts all.
+    An iteration leaves out the pairs of `Shards`, which contain no text; `len(corpora)` includes
+    them.
 
     Args:
-        corpora: List of `Corpus`, with weights for all of them or for none; also an attribute.
+        corpora: List of `Corpus`, also an attribute. Either all or none of them have weights.
 
     Attributes:
-        weights: Tuple of their weights; None if they have none.
+        weights: Tuple of the weights of the corpora; None if they have no weights.
         tags: Tuple of the different tags.
 
     Raises:
-        TypeError: If there is a tag before an input that is no text.
-        ValueError: If names repeat, only some have weights, or there are no or too many corpora.
+        TypeError: If a corpus has a tag, but an input that is not text.
+        ValueError: If names are repeated, only some corpora have weights, or there are no or too
+            many corpora.
     """
 
     def __init__(self, corpora):
@@ -109,8 +112,8 @@ class Corpora(Pairs):
         return list(self._parts)
 
     def batches(self, source, target, *, seed, least_steps, temperature=1.0, **settings):
-        """`MixedBatches` of the corpora, by their weights, or by their sizes: see `Pairs`."""
-        from keras_bahdanau.data.mixing import MixedBatches, shares_by_size  # which load TensorFlow
+        """Return `MixedBatches`, in proportion to the weights or the sizes: see `Pairs`."""
+        from keras_bahdanau.data.mixing import MixedBatches, shares_by_size  # loads TensorFlow
 
         parts = [
             part.batches(source, target, seed=seed + number, **settings)
@@ -120,7 +123,7 @@ class Corpora(Pairs):
         return MixedBatches(parts, shares, least_steps=least_steps, seed=seed)
 
     def card(self):
-        """List of dictionaries for the card of a run: all but the pairs, and their number."""
+        """Return a list of dictionaries for the card of a run, with everything except the pairs."""
         fields = ("name", "weight", "tag")
         return [
             {**{field: getattr(corpus, field) for field in fields}, "pairs": len(corpus.pairs)}
@@ -129,7 +132,7 @@ class Corpora(Pairs):
 
 
 def pairs_of(pairs):
-    """The `Pairs` of a training, from themselves, a list of `Corpus`, or a list of pairs."""
+    """Convert a list of pairs or of `Corpus` to `Pairs`; return `Pairs` unchanged."""
     if isinstance(pairs, Pairs):
         return pairs
     if isinstance(pairs, str | os.PathLike):
@@ -152,24 +155,25 @@ def check_mixed(pairs, temperature, alignments=None):
     corpora = pairs.corpora
     if corpora and alignments is not None:
         raise ValueError(
-            "Alignments are for one list of pairs. Received: alignments, with "
+            "Alignments are only for a single list of pairs. Received: alignments, with "
             f"{len(corpora)} corpora. Leave them out, or give the pairs as one list."
         )
     if temperature != 1 and (not corpora or pairs.weights is not None):
         received = "corpora with weights" if corpora else "one list of pairs"
         raise ValueError(
-            "A temperature is for several corpora without weights. Received: "
+            "A temperature is only for several corpora without weights. Received: "
             f"temperature={temperature!r}, with {received}. Leave one of them out."
         )
 
 
 def require_text(pairs):
-    """Raise ValueError if validation `Pairs`, which need text, are `Shards`."""
+    """Raise ValueError if validation `Pairs` are `Shards`, because validation needs text."""
     for corpus in pairs.corpora or (Corpus("validation", pairs),):
         if not corpus.in_memory:
             raise ValueError(
-                "Shards hold no text to validate on. Received: "
-                f"pairs={str(corpus.pairs.directory)!r} of corpus {corpus.name!r}. Give the text."
+                "Shards contain no text to validate on. Received: "
+                f"pairs={str(corpus.pairs.directory)!r} for corpus {corpus.name!r}. Give the pairs "
+                "as text."
             )
 
 
@@ -183,11 +187,12 @@ def _check_together(corpora):
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise ValueError(
-            f"Corpora must have different names. Received: name={twice[0]!r} twice. Rename one."
+            f"Corpora must have different names. Received: name={twice[0]!r} twice. Rename one of "
+            "them."
         )
     without = [corpus.name for corpus in corpora if corpus.weight is None]
     if 0 < len(without) < len(corpora):
         raise ValueError(
-            "All corpora must have a weight, or none of them. Received: "
-            f"no weight of corpus {without[0]!r}. Give it one, or leave out the others'."
+            "Either all corpora or none of them must have a weight. Received: "
+            f"no weight for corpus {without[0]!r}. Give it a weight, or leave out all weights."
         )

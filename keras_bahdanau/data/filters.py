@@ -1,4 +1,4 @@
-"""Filters of parallel text: drop useless or wrong pairs, counted by reason."""
+"""Filters for parallel text, which drop useless or wrong pairs and count them by reason."""
 
 import functools
 import re
@@ -7,19 +7,20 @@ import numpy as np
 
 from keras_bahdanau.text.features import is_blank
 
-# A pair is counted by the first filter in this order that drops it.
+# A pair is counted only for the first filter, in this order, that drops it.
 FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
 KEPT = 0
-SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
-# Control characters of ASCII and of Latin-1 other than white space, and replacement characters.
+SHOWN, SHOWN_LENGTH = 3, 60  # examples per filter in a report, and characters of each side
+# Control characters of ASCII and Latin-1, except white space, and replacement characters.
 _BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
 _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
 def verdicts_of(filters, sources, targets, side=None):
-    """The filter that drops each pair, except duplicates: uint8 `(pairs,)`.
+    """Return the filter that drops each pair, as a uint8 array `(pairs,)`.
 
-    `KEPT`, or 1 and the index of the filter in `FILTERS`. `side` makes a `TextSide` of the sources.
+    A value is `KEPT`, or 1 plus the index of the filter in `FILTERS`. Duplicates are not dropped
+    here. `side` is a function that creates a `TextSide` from the sources.
     """
     sides = (side or TextSide)(sources), TextSide(targets)
     verdicts = np.zeros(len(sources), np.uint8)
@@ -46,10 +47,10 @@ def _long(filters, source, target):
 
 
 def _ratio(filters, source, target):
-    """As in Moses' clean-corpus-n, also with limit 9, but in characters instead of words."""
+    """Compare lengths as Moses' clean-corpus-n does, but in characters instead of words."""
     shorter = np.minimum(source.lengths, target.lengths)
     longer = np.maximum(source.lengths, target.lengths)
-    # an empty side has no ratio; it has its own filter
+    # an empty side has no ratio, and is handled by another filter
     return (longer > filters.max_ratio * shorter) & (shorter > 0) if filters.max_ratio else None
 
 
@@ -66,7 +67,7 @@ def _script(filters, source, target):
         if scripts:
             right = "".join(rf"\p{{Script={name}}}" for name in scripts.split(","))
             letters = side.count(_LETTER)
-            # (pairs,): a text without letters, such as a number, is never in a wrong script
+            # (pairs,): text without letters, such as a number, is never in a wrong script
             wrong |= (letters > 0) & (2 * side.count(f"[{_LETTER}&&[{right}]]") <= letters)
     return wrong
 
@@ -82,27 +83,27 @@ _DROPPED = {
 
 
 class TextSide:
-    """Lines of one side, and their code points; `lengths`, int `(pairs,)`, counts characters."""
+    """Lines of one side. `lengths` is an int array `(pairs,)` of their numbers of characters."""
 
     def __init__(self, lines):
         self.lines = lines
         self.lengths = np.fromiter(map(len, lines), np.int64, len(lines))
 
     def blank(self):
-        """Bool `(pairs,)`: lines of only white space."""
+        """Return a bool array `(pairs,)` that is True for lines of only white space."""
         return np.fromiter(map(is_blank, self.lines), bool, len(self.lines))
 
     def broken(self):
-        """Bool `(pairs,)`: lines with a character that does not occur in text."""
+        """Return a bool array `(pairs,)`: True for lines with a character that is not text."""
         broken = np.zeros(len(self.lines), bool)
         for row, line in enumerate(self.lines):
-            # except for U+FFFD, characters of the set can't be printed
+            # the broken characters are not printable, except for U+FFFD
             if not line.isprintable() or "\ufffd" in line:
                 broken[row] = _BROKEN.search(line) is not None
         return broken
 
     def count(self, pattern):
-        """Int `(pairs,)`: number of characters of each line that are in a set."""
+        """Count the characters of each line that are in a set: int array `(pairs,)`."""
         matches = _characters(pattern)[self._codes]  # (characters of all lines,)
         if not matches.any():
             return np.zeros(len(self.lines), np.int64)
@@ -111,14 +112,14 @@ class TextSide:
 
     @functools.cached_property
     def _codes(self):
-        """Code points of all lines, a line end after each, so that empty lines count."""
+        """Code points of all lines. A line end after each line makes empty lines count, too."""
         text = "\n".join([*self.lines, ""])
         return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 @functools.lru_cache(8)
 def _characters(pattern):
-    """Bool `(code points,)`: the characters of a set, as `regex` writes it."""
+    """Return a bool array `(code points,)`: True for the characters of a `regex` set."""
     import regex
 
     characters = "".join(map(chr, range(0x40000)))  # no letter has a higher code point
@@ -129,7 +130,10 @@ def _characters(pattern):
 
 
 class FilterReport:
-    """Numbers of pairs (or items named by `noun`) that were read and dropped, with examples."""
+    """Counts of the pairs that were read and dropped, with examples.
+
+    `noun` is a name for the counted items if they are not pairs.
+    """
 
     def __init__(self, names=FILTERS, noun="pairs"):
         self.noun, self.pairs = noun, 0
@@ -169,14 +173,14 @@ class FilterReport:
 
 
 def excerpt(raw):
-    """The beginning of a text, or the end of a path, for a report."""
+    """Return the beginning of a text, or the end of a path, for a report."""
     return raw[:SHOWN_LENGTH] if isinstance(raw, str) else str(raw)[-SHOWN_LENGTH:]
 
 
 def examples_of(verdicts, first, sources, targets, names=FILTERS, describe=excerpt):
-    """The first pairs that each filter drops: see `FilterReport`; `first` is its first number.
+    """Return the first pairs that each filter drops, for `FilterReport`.
 
-    `describe`, a function of a source, returns a short text.
+    `first` is the number of the first pair. `describe` is a function from a source to a short text.
     """
     examples = {}
     for number, name in enumerate(names, start=1):
@@ -189,6 +193,6 @@ def examples_of(verdicts, first, sources, targets, names=FILTERS, describe=excer
 
 
 def counts_of(verdicts, names=FILTERS):
-    """Dictionary from the names of filters to the number of pairs that each drops."""
+    """Return a dictionary from the name of each filter to the number of pairs it drops."""
     counts = np.bincount(verdicts, minlength=len(names) + 1).tolist()
     return dict(zip(names, counts[1:], strict=True))

@@ -1,4 +1,4 @@
-"""Batches of several corpora, mixed so that each corpus has its share."""
+"""Batches of several corpora, mixed in given proportions."""
 
 import itertools
 
@@ -8,27 +8,30 @@ from keras_bahdanau.data.epochs import Epochs, Skipped
 
 
 class MixedBatches(Epochs):
-    """The batches of several corpora, mixed batch by batch.
+    """Batches of several corpora, mixed batch by batch.
 
-    Each pass has the same number of batches of each corpus, in a random order. A corpus that ends
-    starts its next epoch; one that does not end continues in the next pass. So no pair of a corpus
-    occurs more often than another. Each corpus keeps its buckets and their shapes.
+    Each pass has a fixed number of batches from each corpus, in random order. When a corpus ends,
+    its next epoch starts. If it does not end within a pass, it continues in the next pass, so that
+    all pairs of a corpus occur equally often. Each corpus keeps its buckets and their shapes.
 
     Args:
         parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
             seeds.
-        shares: Sequence of positive numbers, one for each corpus, in proportion to its batches.
-        least_steps: Non-negative integer, least batches of an epoch: see `BatchedPairs`.
+        shares: Sequence of positive numbers, one for each corpus, proportional to the corpus's
+            number of batches.
+        least_steps: Non-negative integer, the minimum number of batches in an epoch: see
+            `BatchedPairs`.
         seed: Non-negative integer.
 
     Attributes:
-        counts: Int array `(corpora,)`, batches of each corpus in a pass.
-        steps: Integer, batches in an epoch: one pass, or several with `least_steps`.
+        counts: Int array `(corpora,)`, the number of batches of each corpus in a pass.
+        steps: Integer, the number of batches in an epoch, which is one pass, or several with
+            `least_steps`.
 
-    Other attributes: those of `BatchedPairs`, of all corpora.
+    The other attributes are those of `BatchedPairs`, for all corpora together.
 
     Raises:
-        ValueError: If there are not as many positive shares as parts.
+        ValueError: If there is not exactly one positive share for each part.
 
     Example:
         >>> german, french = BatchedPairs(...), BatchedPairs(..., seed=1)
@@ -75,16 +78,16 @@ class MixedBatches(Epochs):
         return sum(part.pathless(reduction) for part in self.parts)
 
     def order(self, number: int) -> np.ndarray:
-        """Int array `(steps,)`: the corpus of each batch of a pass."""
+        """Return an int array `(steps,)`: the corpus of each batch in a pass."""
         corpora = np.arange(len(self.parts), dtype=np.int16)
-        # a third number, so that it differs from the order within a corpus
+        # the third number makes this order differ from the order within a corpus
         random = np.random.default_rng((self.seed, number, len(corpora)))
         return random.permutation(np.repeat(corpora, self.counts))
 
     def _batches_of_pass(self, number, first_step):
         order = self.order(number)
         before = np.bincount(order[:first_step], minlength=len(self.parts))  # -> (corpora,)
-        # all passes have the same counts, which give the position in each corpus
+        # the position in each corpus, because all passes have the same counts
         done = number * self.counts + before
         streams = [
             _batches_from(part, int(step)) for part, step in zip(self.parts, done, strict=True)
@@ -94,7 +97,7 @@ class MixedBatches(Epochs):
 
 
 def _batches_from(part, step):
-    """Yield the batches of a corpus from a step on, counted over all its epochs."""
+    """Yield the batches of a corpus from `step` on, which is counted over all epochs."""
     number, first_step = divmod(step, part.steps)
     for epoch in itertools.count(number):
         yield from part.arrays(epoch, first_step)
@@ -102,10 +105,11 @@ def _batches_from(part, step):
 
 
 def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
-    """Shares of corpora by their sizes, float64 `(corpora,)`: p_i ~ n_i^(1/T).
+    """Compute the share of each corpus from its size, as float64 `(corpora,)`: p_i ~ n_i^(1/T).
 
-    `sizes` are the batches n_i of a pass. A higher T lifts the small corpora (Devlin 2018,
-    multilingual BERT, 1/T = 0.7; Arivazhagan et al. 2019, section 4.2, T = 5).
+    `sizes` contains the numbers of batches n_i in a pass. A higher temperature T increases the
+    shares of small corpora (Devlin 2018, multilingual BERT, 1/T = 0.7; Arivazhagan et al. 2019,
+    section 4.2, T = 5).
     """
     sizes = np.asarray(sizes, np.float64)
     shares = (sizes / sizes.max()) ** (1 / temperature)
@@ -113,13 +117,13 @@ def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
 
 
 def batches_of_each(steps: int, shares) -> np.ndarray:
-    """Batches of each corpus in an epoch: its share of the steps, rounded, at least one."""
+    """Return the number of batches of each corpus: its share of the steps, at least one."""
     shares = np.asarray(shares, np.float64)
     wanted = steps * shares / shares.sum()
     counts = np.maximum(1, np.floor(wanted)).astype(np.int64)
-    while counts.sum() < steps:  # at most once for each corpus: the largest remainders
+    while counts.sum() < steps:  # round up the largest remainders, each at most once
         counts[np.argmax(wanted - counts)] += 1
-    while counts.sum() > steps:  # if several corpora have one batch though their share is smaller
+    while counts.sum() > steps:  # if several corpora have one batch but a smaller share
         counts[np.argmax(np.where(counts > 1, counts - wanted, -np.inf))] -= 1
     return counts
 
@@ -128,11 +132,11 @@ def _checked(shares, number):
     shares = np.asarray(shares, np.float64)
     if shares.shape != (number,) or not np.all(np.isfinite(shares) & (shares > 0)):
         raise ValueError(
-            f"`shares` must be {number} positive numbers, one for each corpus. "
+            f"`shares` must contain {number} positive numbers, one for each corpus. "
             f"Received: shares={shares.tolist()!r:.80}"
         )
     return shares
 
 
 def _length(shape):
-    return shape[::-1]  # (rows, length), shortest first
+    return shape[::-1]  # of (rows, length), to sort by length first

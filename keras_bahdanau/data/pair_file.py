@@ -1,4 +1,4 @@
-"""Translations as training data: the TSV file of back-translation and of self-training."""
+"""Translations as training data: the TSV file for back-translation and self-training."""
 
 import collections
 import gzip
@@ -9,36 +9,39 @@ from pathlib import Path
 from keras_bahdanau.files.whole_file import take_new_name
 from keras_bahdanau.settings.checks import counted
 
-REMEMBERED = 2**20  # number of recent pairs in which duplicates are found: 200 MB
+REMEMBERED = 2**20  # number of recent pairs in which duplicates are detected: 200 MB
 PIECE = 2**16  # characters per write
 _UNKNOWN = "\u2047"  # ⁇, `text.vocabulary.NO_WORD`, whose module loads SentencePiece
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 
 
 class PairFile:
-    """TSV of sources and their translations, one pair a line, as training reads it.
+    """TSV file of sources and their translations, one pair per line, in the format for training.
 
-    A pair is left out, and counted, if one side is empty, if its text was rejected, has an unknown
-    token, "⁇", or no end, if the source was cut, or if it repeats one of the last 2^20 pairs.
+    A pair is left out and counted if one side is empty; if its translation was rejected, contains
+    the unknown token "⁇", or did not end; if its source was truncated; or if it repeats one of the
+    last 2^20 pairs.
 
-    The file appears at the end of the `with` block. Until then its pairs are in `.unfinished-NAME`
-    in the same directory, which stays if the block fails. After a kill its last line may be
-    incomplete.
+    The file is created at the end of the `with` block. Until then, the pairs are in
+    `.unfinished-NAME` in the same directory, and this file is kept if the block fails. If the
+    process is killed, the last line may be incomplete.
 
     Args:
-        path: Path of the file; a name that ends in `.gz` is compressed.
-        reversed: Bool. True for back-translation (Sennrich, Haddow and Birch 2016): the translation
-            is the source of the pair.
-        tag: String before the source of each pair, such as "<bt>" (Caswell et al. 2019), or None.
-        scores: Bool. True for a third column, the translation's score, which training ignores.
-        say: Function of one string that reports what is left if the `with` block fails.
+        path: Path of the file. It is compressed if its name ends in `.gz`.
+        reversed: Bool. True for back-translation (Sennrich, Haddow and Birch 2016), where the
+            translation is the source of a pair.
+        tag: String to put before the source of each pair, such as "<bt>" (Caswell et al. 2019), or
+            None.
+        scores: Bool. True to write the translation's score as a third column, which training
+            ignores.
+        say: Function of one string that reports what is kept if the `with` block fails.
 
     Attributes:
-        written: Integer, number of pairs so far.
-        left_out: `collections.Counter` of pairs by the reason why they were left out.
+        written: Integer, the number of pairs so far.
+        left_out: `collections.Counter` of the pairs left out, by reason.
 
     Raises:
-        FileExistsError: If an earlier file of this name was left unfinished.
+        FileExistsError: If there is an unfinished file of an earlier run with this name.
         ValueError: If the tag can't be a token.
 
     Example:
@@ -55,17 +58,17 @@ class PairFile:
         self.left_out = collections.Counter()
         self._say = say
         self._seen = collections.OrderedDict()  # hashes of pairs, the oldest first
-        self._waiting, self._added = "", 0  # lines not yet on disk; sources so far
-        self._size = self._kept = 0  # bytes on disk, and the sources whose pairs they are
+        self._waiting, self._added = "", 0  # lines that are not on disk yet, and sources so far
+        self._size = self._kept = 0  # bytes on disk, and the number of sources they contain
         self._unfinished = self.path.with_name(f".unfinished-{self.path.name}")
         if self._unfinished.exists():
             raise FileExistsError(
-                "Pairs that an earlier run has left are not overwritten. Received: "
-                f"path={str(path)!r}, with {str(self._unfinished)!r} next to it. Rename the latter "
-                "to keep it, or remove it."
+                "The unfinished pairs of an earlier run must not be overwritten. Received: "
+                f"path={str(path)!r}, with {str(self._unfinished)!r} next to it. Rename the "
+                "unfinished file to keep it, or remove it."
             )
         if tag is not None:
-            from keras_bahdanau.text.vocabulary import symbol_forms  # which loads SentencePiece
+            from keras_bahdanau.text.vocabulary import symbol_forms  # loads SentencePiece
 
             symbol_forms([tag], "word", False)
 
@@ -86,7 +89,7 @@ class PairFile:
                 self._keep()
 
     def add(self, source, translations):
-        """Write the pairs of a source, a string, and its `Translation`s."""
+        """Write the pairs of a source string and its `Translation`s."""
         lines = ""
         for translation in translations:
             pair = [_cell(source), _cell(translation.text)]
@@ -115,7 +118,7 @@ class PairFile:
         """Write the pending lines to disk: all of them, or none."""
         data = self._waiting.encode()
         if self.path.suffix == ".gz":
-            data = gzip.compress(data, mtime=0)  # a gzip member of its own, always complete
+            data = gzip.compress(data, mtime=0)  # a separate gzip member, which is complete
         try:
             with open(self._unfinished, "ab") as file:
                 file.write(data)
@@ -126,13 +129,14 @@ class PairFile:
             if not isinstance(error, OSError):
                 raise
             raise type(error)(
-                f"Pairs must reach the disk. Received: path={str(self.path)!r} ({error.strerror}). "
-                "Make room, or choose another place."
+                "Pairs must be written to disk. Received: "
+                f"path={str(self.path)!r} ({error.strerror}). "
+                "Free some space, or choose another directory."
             ) from None
         self._size, self._kept, self._waiting = self._size + len(data), self._added, ""
 
     def _keep(self):
-        """Report what the unfinished file holds; remove it if it is empty."""
+        """Report what the unfinished file contains, or remove it if it is empty."""
         if not self._size:
             self._unfinished.unlink()
             return
@@ -142,28 +146,28 @@ class PairFile:
         )
 
     def _reason(self, source, text, translation):
-        """The reason why a pair of cells is left out, or None."""
+        """Return the reason why a pair of cells is left out, or None."""
         if translation.rejected:
             return "rejected"
         if not source or not text:
             return "empty"
         if translation.truncated:
-            return "with a source that was cut"
+            return "with a truncated source"
         if _UNKNOWN in text and _UNKNOWN not in source:
             return "with an unknown token"
         if not translation.finished:
             return "without an end"
-        return "the same again" if hash((source, text)) in self._seen else None
+        return "repeated" if hash((source, text)) in self._seen else None
 
     def report(self):
-        """One line of text on what was written and left out."""
+        """Return one line of text about what was written and what was left out."""
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
         pairs = counted(self.written, "pairs")
         return f"{pairs} in {str(self.path)!r}; left out: {left_out or 'none'}"
 
 
 def cell_of(text):
-    """A text in which a space replaces characters that end the cell of a TSV."""
+    """Replace characters that would end a TSV cell with a space."""
     return _ENDS_A_CELL.sub(" ", text)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of a training, in memory, in shards or in several corpora; sources with several answers."""
+"""Pairs to train on, in memory, in shards or in several corpora; sources with several answers."""
 
 import abc
 import hashlib
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from keras_bahdanau.text.features import is_blank
 
-MOST_ANSWERS = 1_000  # answers of one source: a metric allocates this many cells for each source
+MOST_ANSWERS = 1_000  # answers per source: a metric allocates this many cells for each source
 
 
 class Pairs(abc.ABC):
-    """The members that a training uses of its pairs: `PairList`, `Shards` or `Corpora`."""
+    """Base class of the pairs that training uses: `PairList`, `Shards` and `Corpora`."""
 
     in_memory = True
     corpora = ()
@@ -23,7 +23,7 @@ class Pairs(abc.ABC):
         """Number of pairs."""
 
     def parts(self):
-        """List of the `PairList`s and `Shards` of the corpora, or of just these pairs."""
+        """Return a list of the `PairList`s and `Shards` of all corpora, or of these pairs only."""
         return [self]
 
     @abc.abstractmethod
@@ -38,24 +38,24 @@ class Pairs(abc.ABC):
         temperature=1.0,
         **settings,
     ):
-        """The `Epochs` of a training; arguments for other kinds of pairs are ignored."""
+        """Create the `Epochs` to train on. Arguments for other types of pairs are ignored."""
 
 
 class PairList(list, Pairs):
-    """A list of (source, target): an input of the source, and a string."""
+    """A list of (source, target) pairs: an input of the source, and a string."""
 
     @property
     def fingerprint(self):
         return fingerprint_of(self)
 
     def batches(self, source, target, *, temperature=1.0, **settings):
-        from keras_bahdanau.data.batching import BatchedPairs  # which loads TensorFlow
+        from keras_bahdanau.data.batching import BatchedPairs  # loads TensorFlow
 
         return BatchedPairs(self, source, target, **settings)
 
 
 def fingerprint_of(pairs):
-    """SHA-256 of pairs of texts, bytes, arrays, sounds or paths, as hexadecimal digits."""
+    """Return the SHA-256 of pairs of texts, bytes, arrays, recordings or paths, in hexadecimal."""
     digest = hashlib.sha256()
     for source, target in pairs:
         for part in (_content(source), b"\t", _content(target), b"\n"):
@@ -64,7 +64,7 @@ def fingerprint_of(pairs):
 
 
 def _content(value):
-    """The bytes of a text, an array or a sound; of a file its path and size."""
+    """Return the bytes of a text, an array or a recording, or the path and size of a file."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, tuple):  # samples and their rate
@@ -79,9 +79,10 @@ def _content(value):
 
 
 class SourceAnswers(NamedTuple):
-    """Different sources, in order; their `references`; `numbers`, the index of each pair's source.
+    """The different sources of some pairs, in order, each with all of its `references`.
 
-    `target` is the vocabulary whose `spaced` texts are compared, or None.
+    `numbers` contains the index of each pair's source. `target` is the vocabulary whose method
+    `spaced` is applied to texts before they are compared, or None.
     """
 
     sources: list
@@ -90,24 +91,27 @@ class SourceAnswers(NamedTuple):
     target: Any = None
 
     def checked(self, metrics):
-        """Return these answers, unless one of `metrics` can't count over 1,000 of one source."""
+        """Return these answers. Raises ValueError if a source has too many for a metric."""
         if any(metric.by_source for metric in metrics):
             for source, answers in zip(self.sources, self.references, strict=True):
                 if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
                     raise ValueError(
                         f"A source must have at most {MOST_ANSWERS:,} different answers. "
-                        f"Received: {len(set(answers)):,} of {source!r:.80}. Name the columns in "
-                        "their order, or a metric that counts pairs, such as bleu."
+                        f"Received: {len(set(answers)):,} answers for {source!r:.80}. Name the "
+                        "columns in their order, or use a metric that counts pairs, such as bleu."
                     )
         return self
 
     def lines(self, texts, by_source=True):
-        """Hypotheses and references, without blank lines, for `CorpusMetric.corpus_score`."""
+        """Return (hypotheses, references) without blank lines, for `CorpusMetric.corpus_score`."""
         hypotheses, references = self._lines(texts, by_source)
         return [*map(self.compared, hypotheses)], [*map(self.compared, references)]
 
     def compared(self, text):
-        """A text, or each text of a list, as metrics compare it; anything else unchanged."""
+        """Convert a text, or each text in a list, to the form that metrics compare.
+
+        Other values are returned unchanged.
+        """
         if isinstance(text, list):
             return [*map(self.compared, text)]
         is_text = isinstance(text, str) and self.target is not None
@@ -132,12 +136,12 @@ def _is_blank(source, answers):
 
 
 def answers_by_source(pairs, target=None) -> SourceAnswers:
-    """Gather the targets of equal sources, such as the pronunciations of one word.
+    """Collect the targets of equal sources, such as all pronunciations of a word.
 
-    Equal texts or paths are one source; each array, sound or empty text is its own source. An
-    empty text has no right answer. Equal answers count once. `pairs` are (input of a source,
-    target). `target` is the target's vocabulary: if it joins words by single spaces, a metric
-    compares texts with such spaces.
+    Equal texts or paths are the same source. Each array, recording or empty text is a separate
+    source. An empty text has no correct answer, and equal answers count once. `pairs` contains
+    (input of a source, target). `target` is the target vocabulary: if it joins words with single
+    spaces, a metric compares texts with such spaces.
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])

@@ -1,4 +1,4 @@
-"""Pairs that differ from epoch to epoch: sampled subwords, unknown characters; and linked words."""
+"""Rows that depend on the epoch, by sampled subwords and unknown characters; and linked words."""
 
 import numpy as np
 
@@ -10,11 +10,14 @@ from keras_bahdanau.text.word_weights import check_words, token_weights
 
 
 class SampledRows:
-    """Rows of both sides, split anew for each epoch; rows longer than `longest` are not sampled."""
+    """Rows of both sides, whose words are split at random in each epoch.
+
+    If a sampled row is longer than `longest`, the unsampled row is used instead.
+    """
 
     def __init__(self, pairs, used, source, target, rate, plain, longest, seed):
         members = set(used.tolist())
-        # "" is drawn from at once
+        # "" takes no time to sample
         pairs = [pair if row in members else ("", "") for row, pair in enumerate(pairs)]
         self._inputs, self._texts = ([pair[side] for pair in pairs] for side in (0, 1))
         self._source, self._rate = source, rate
@@ -25,7 +28,7 @@ class SampledRows:
         self.longest = longest
 
     def epoch(self, number):
-        """(source rows, target rows) of one epoch, always the same for the same number."""
+        """Return (source rows, target rows) of an epoch, which depend only on its number."""
         if self._last is None or self._last[0] != number:
             seeds = [(self._seed, number, side) for side in (0, 1)]
             source = self._source.sampled_rows(self._inputs, self._rate, seeds[0])
@@ -34,23 +37,23 @@ class SampledRows:
         return self._last[1]
 
     def _usable(self, rows, side):
-        """Rows; unsampled where a sampled row is too long, or has no token."""
+        """Replace sampled rows that are too long or have no tokens with unsampled rows."""
         plain = self._plain[side]
         if rows is None:
             return plain
-        # (pairs,): one that is left out has its end token at most
+        # (pairs,): a pair that is left out has at most an end token
         unusable = (rows.lengths > self.longest[side]) | (rows.lengths <= 1) | (plain.lengths == 0)
         return rows.replaced(unusable, plain)
 
 
 class AlignmentRows:
-    """The links of each pair, or the weights of its words, as dense weights over tokens."""
+    """The links or word weights of each pair, which are converted to dense weights over tokens."""
 
     def __init__(self, source, target, pairs, links, used):
         self._links = list(links)
         if len(self._links) != len(pairs):
             raise ValueError(
-                "`alignments` must hold one set of links for each pair. "
+                "`alignments` must contain one set of links for each pair. "
                 f"Received: {len(self._links)} sets for {len(pairs)} pairs. "
                 "Give an empty set for a pair without links."
             )
@@ -62,7 +65,7 @@ class AlignmentRows:
             check(self._links[pair], *words, name=f"alignments[{pair}]")
 
     def padded(self, members, shape):
-        """The member pairs' weights as a float32 array of the shape, padded."""
+        """Return the weights of the pairs `members` as a padded float32 array of shape `shape`."""
         alignment = np.zeros(shape, np.float32)
         for row, pair in zip(alignment, members, strict=False):  # the last row may be empty
             words = (self._source_words[pair], self._target_words[pair])
@@ -78,12 +81,13 @@ def _are_weights(links):
 
 
 class UnknownCharacters:
-    """Replace all occurrences of one character on both sides by the unknown token in some pairs.
+    """Replaces a character on both sides of some pairs with the unknown token, wherever it occurs.
 
-    A model that has met unknown tokens on both sides writes one where it attends to one, and
-    `replace_unknown` puts the letter of the source there (after Luong et al. 2015, section 3.1,
-    "copyable"). A doubled character stays: a run of unknown characters is one token. `copies` are
-    from `text.copies.copied_ids`, `rate` is the share of the pairs.
+    A model trained on unknown tokens on both sides outputs one when it attends to one, and
+    `replace_unknown` replaces it with the source's letter (after Luong et al. 2015, section 3.1,
+    "copyable"). A doubled character is never replaced, because a run of unknown characters is a
+    single token. `copies` is the result of `text.copies.copied_ids`, and `rate` is the fraction of
+    pairs to change.
     """
 
     def __init__(self, copies, rate, seed, shard=(0, 1)):
@@ -91,7 +95,10 @@ class UnknownCharacters:
         self._rate, self._seed, self._shard = rate, seed, shard
 
     def __call__(self, batch, step, number):
-        """The batch of `BatchedPairs` with unknown characters: the same for a step of a pass."""
+        """Return a batch of `BatchedPairs` with unknown characters.
+
+        The result depends only on the batch, its step, and the number of its pass.
+        """
         (features, target_in, *extra), target_out, weight = batch
         arrays = (features, target_in, target_out)
         features, target_in, target_out = (array.copy() for array in arrays)
@@ -111,6 +118,6 @@ class UnknownCharacters:
 
     @staticmethod
     def _single(ids):
-        """The ids of characters that are never doubled."""
+        """Return the ids of the characters that are never doubled."""
         double = ids[1:][ids[1:] == ids[:-1]]
         return np.setdiff1d(ids[ids > END], double)

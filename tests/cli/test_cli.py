@@ -137,7 +137,7 @@ def names_in(directory):
 BAD_INPUT = {
     "train absent.en good.de --out new": "path='absent.en'",
     "train good.en . --out new": "path='.', which is a directory",
-    "train . --out new": "path='.', which has none. Give a text, a TSV or a manifest",
+    "train . --out new": "path='.', which has none. Give a text file, a TSV or a manifest",
     "train /dev/stdin --out new --workers 2": (
         "path='/dev/stdin' with workers=2. Write the data to a file first"
     ),
@@ -145,12 +145,12 @@ BAD_INPUT = {
     "train --corpus a=/dev/fd/63 --out new --workers 2": "path='/dev/fd/63' with workers=2",
     "train good.en good.de --out new --workers 257": "workers=257",
     "train good.en short.de --out new": "source='good.en' with 3 lines, target='short.de' with 2",
-    "train good.en latin1.de --out new": "path='latin1.de', whose line 3 holds the byte 0xfc",
+    "train good.en latin1.de --out new": "path='latin1.de', whose line 3 contains the byte 0xfc",
     "train good.en empty.de --out new": "path='empty.de', which is empty",
     "train good.en cut.de.gz --out new": "path='cut.de.gz'",
     "train bad.tsv --out new": "path='bad.tsv', whose line 2 has 1",
-    "train nul.en good.de --out new": "path='nul.en', whose line 3 holds the byte 0x00",
-    "train good.en cr.de --out new": r"path='cr.de', whose line 1 ends in \r alone",
+    "train nul.en good.de --out new": "path='nul.en', whose line 3 contains the byte 0x00",
+    "train good.en cr.de --out new": r"path='cr.de', whose lines end only in \r",
     "train single.tsv --out new": "Received: 1 source with text on both sides",
     "train sounds.tsv --out new": "first source is the file 'one.wav'. Give --source speech",
     "train textless.tsv --out new": "path='textless.tsv' with 2 pairs, none of which does",
@@ -158,7 +158,7 @@ BAD_INPUT = {
     "train good.en good.de --out new --alignments utf16.en": "path='utf16.en', whose line 1",
     "train good.en good.de --out new --columns source,target": "'source,target' with two files",
     "train single.tsv --out new --columns source,lemma": "columns='source,lemma'",
-    "train single.tsv --out new --columns source,target,features": "line 1 has 2. Mend",
+    "train single.tsv --out new --columns source,target,features": "line 1 has 2. Correct",
     "train single.tsv --out new --answer-separator=": "answer_separator=''",
     "train x.tsv --source image --out new --columns target,source": "with files. Omit it",
     "prepare good.en good.de": "out=None, dry_run=False. Give either --out or",
@@ -171,7 +171,7 @@ BAD_INPUT = {
     "prepare good.en good.de --out new --symbols a,a": "symbols=('a', 'a')",
     "prepare good.en good.de --out new --vocabulary cut.keras": "path='cut.keras'",
     "prepare good.en good.de --out new --vocabulary good.en": "'good.en': `model` must be a",
-    "prepare good.en short.de --dry-run --workers 1": "'short.de' with 2 lines, where 'good.en'",
+    "prepare good.en short.de --dry-run --workers 1": "'short.de' with 2 lines, but 'good.en'",
     "prepare cut.de.gz good.de --dry-run --workers 1": "path='cut.de.gz'",
     "prepare bad.tsv --dry-run --workers 1": "path='bad.tsv', whose line 2 has 1",
     "prepare nul.en --dry-run": "path='nul.en'. Rename it",
@@ -183,11 +183,11 @@ BAD_INPUT = {
     "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
     "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",
     "evaluate --model RUN good.en good.de --metrics top2 --compare good.de": "metrics='top2'",
-    "translate --model RUN utf16.en": "path='utf16.en', whose line 1 holds the byte 0x00",
+    "translate --model RUN utf16.en": "path='utf16.en', whose line 1 contains the byte 0x00",
     "evaluate --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
     "evaluate --model RUN good.en good.de --compare nul.en": "path='nul.en', whose line 3",
     "tune --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
-    "align --model RUN one\x1b[2J": "path='SENTENCE', whose line 1 holds the byte 0x1b",
+    "align --model RUN one\x1b[2J": "path='SENTENCE', whose line 1 contains the byte 0x1b",
     "export --model RUN --format all --out new --sentences nul.en": "path='nul.en', whose line 3",
     "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
     "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
@@ -272,7 +272,7 @@ BAD_INPUT = {
     "translate --model RUN good.en --nbest 0": "nbest=0. Use a number in that",
     "translate --model RUN good.en --length-penalty wu": "length_penalty='wu'",
     "evaluate --model RUN good.en good.de --min-length 9 --max-length 5": "min_length=9",
-    "align --model RUN one --prefix \udcff": "line 1 holds the byte 0xff",
+    "align --model RUN one --prefix \udcff": "line 1 contains the byte 0xff",
     "evaluate --model RUN good.en short.de": "target='short.de' with 2 lines",
     "evaluate --model RUN good.en good.de --hypotheses good.en": "hypotheses='good.en'",
     "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
@@ -281,8 +281,8 @@ BAD_INPUT = {
         "Each output must have its own file. Received: json='new', hypotheses='new'. Rename one"
     ),
     "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
-    "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
-    "tune --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
+    "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 contains the byte",
+    "tune --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 contains the byte 0xff",
     "calibrate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
     "translate --model RUN good.en --write-pairs new --pair-tag \udcff": r"symbols=['\udcff']",
     "train --corpus a=good.en,good.de:1:\udcff --out new": r"tag='\udcff' for the corpus 'a'",
@@ -325,7 +325,7 @@ BAD_INPUT = {
         "source='links' with 2 lines, reference='good.de' with 3 lines"
     ),
     "translate --model RUN good.en --reference good.de": "reference='good.de' without one",
-    "align --model RUN \udcff": "line 1 holds the byte 0xff",
+    "align --model RUN \udcff": "line 1 contains the byte 0xff",
     "export --model RUN --format litert --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
     "export --model RUN --format all --out .": "directory='.', which holds other things",
@@ -543,7 +543,7 @@ def test_no_lines_give_no_lines(command, files, model):
 def test_a_stream_that_is_no_text_is_refused_at_once(command, model, monkeypatch, stdin):
     monkeypatch.setattr(sentences, "ARRIVING", 8)  # bytes
     answer = command("translate", "--model", model, stdin=stdin)
-    assert answer.code == 2 and "'standard input', whose line 2 holds the byte 0x00" in answer.err
+    assert answer.code == 2 and "'standard input', whose line 2 contains the byte" in answer.err
 
 
 def test_a_line_without_end_is_refused(command, model, monkeypatch):
@@ -587,7 +587,10 @@ def test_a_header_of_a_table_to_translate_is_told(tmp_path, monkeypatch, capsys,
     monkeypatch.chdir(tmp_path)
     Path("table.tsv").write_text("Word\tPronunciation\nred\tR EH D\n")
     assert sentences.sentences_of(Path("table.tsv"), columns)[0] == ["Word", "red"]
-    told = "line 1 of 'table.tsv' is a pair: 'Word\\tPronunciation'. If it is a header, remove it"
+    told = (
+        "line 1 of 'table.tsv' is read as a pair: 'Word\\tPronunciation'. If it is a header, "
+        "remove it"
+    )
     assert capsys.readouterr().err.endswith(f"keras-bahdanau: {told}\n")
 
 
@@ -703,7 +706,7 @@ def test_pairs_written_before_an_error_are_kept_and_named(command, files, model,
     asked = ["translate", "--model", model, "--write-pairs", "back.tsv"]
     answer = command(*asked, stdin=b"one\ntwo\n\xff\n")
     kept, error = answer.err.splitlines()
-    assert (answer.code, answer.out) == (2, "") and "whose line 3 holds the byte 0xff" in error
+    assert (answer.code, answer.out) == (2, "") and "whose line 3 contains the byte 0xff" in error
     assert "the pairs of the first 2 sources are kept in '.unfinished-back.tsv'" in kept
     assert Path(".unfinished-back.tsv").read_text() == "one\teins\ntwo\tzwei\n"
     again = command(*asked, stdin=b"one\n")

@@ -75,7 +75,7 @@ BAD = {
     f"--corpus {DE}:0": "Received: weight=0.0",
     f"--corpus {DE}:nan": "Received: weight=nan",
     f"--corpus {DE}::<s>": "Received: tag='<s>' for the corpus 'de'",
-    f"--corpus {DE}:1 --corpus {BACK}": "no weight of corpus 'back'",
+    f"--corpus {DE}:1 --corpus {BACK}": "no weight for corpus 'back'",
     f"--corpus {DE} --corpus de=back.tsv": "name='de' twice",
     f"--corpus {DE} --valid-corpus fr=back.tsv": "name='fr'. Choose from de.",
     f"--corpus {DE} --valid-corpus {DE}:2": "--valid-corpus must be NAME=FILES,",

@@ -46,7 +46,7 @@ def test_a_dry_run_prints_what_filters_drop_without_tensorflow(run, tmp_path, mo
     assert {path.name for path in tmp_path.iterdir()} == {"p.tsv", "r.json"}
     assert run("--dry-run", "--keep-empty")[-1] == "157 pairs read, 157 kept (100.0 %)"
     (tmp_path / "p.tsv").write_text("source\ttarget\none\teins\n")
-    assert run("--dry-run")[0].startswith("line 1 of 'p.tsv' is a pair: 'source\\ttarget'.")
+    assert run("--dry-run")[0].startswith("line 1 of 'p.tsv' is read as a pair: 'source\\ttarget'.")
 
 
 def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_translator, tmp_path):

@@ -110,7 +110,7 @@ def test_a_tag_stands_before_text_alone():
     [
         ("", (), "There must be 1 to 1,000 corpora. Received: 0"),
         ("aa", (1, 1), "different names. Received: name='a' twice"),
-        ("abc", (1, None, 2), "or none of them. Received: no weight of corpus 'b'"),
+        ("abc", (1, None, 2), "a weight. Received: no weight for corpus 'b'"),
     ],
 )
 def test_corpora_are_checked_together(names, weights, message):

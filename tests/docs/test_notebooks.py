@@ -13,7 +13,7 @@ import pytest
 DOCS = code_blocks.ROOT / "docs"
 PRINTED = {  # what the cells of each must print, and the pictures that they must show
     "attention": (r"2021-04-03\n", 2),
-    "own_pairs": (r"as many lines as.*\n([5-9]|10) of 10 wrong lines found", 1),
+    "own_pairs": (r"the same number of lines.*\n([5-9]|10) of 10 wrong lines found", 1),
     "characters": (r"03/04/2021 2021-04-03.*25/04/2021 2021-04-25", 1),
     "images_and_speech": (r"\nre mi sol la\n.*\ndo( re)+( mi)+( sol)+\n", 2),
     "ship": (r"2021-04-03.*as it was exported.*saved_model.pb.*exit code 1", 0),

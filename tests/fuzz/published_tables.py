@@ -128,7 +128,7 @@ def tables():
         "p.tsv",
         b'"a\nb"\tc\nd\te\n',
         None,
-        "CSV is not read",
+        "CSV is not supported",
     )
     for header in ("en\tfr", "English\tFrench", "source\ttarget", "sentence\ttranslation"):
         yield (
@@ -136,7 +136,7 @@ def tables():
             "p.tsv",
             header.encode() + b"\n" + joined(PLAIN),
             None,
-            "line 1 of .* is a pair",
+            "line 1 of .* is read as a pair",
         )
     for header, row in (("id\ten\tfr", "0\ta\tb"), ("\ten\tfr", "0\ta\tb")):
         yield header, "p.tsv", f"{header}\n{row}\n".encode(), None, "no header"
@@ -199,7 +199,7 @@ def lexicons():
     numbered = [("read", SOUNDS[0][1]), ("read(2)", SOUNDS[1][1]), SOUNDS[2]]
     first = [("read", SOUNDS[0][1]), ("read(1)", SOUNDS[1][1]), SOUNDS[2]]
     bare = [(word, re.sub("[0-9]", "", sounds)) for word, sounds in SOUNDS]
-    told = "further answers of the same"
+    told = "further answers for the same"
     upper = joined(first, "  ").upper()
     shouted = [(word.upper(), sounds) for word, sounds in SOUNDS]
     yield "CMUdict 0.7b", "cmudict-0.7b", b";;; # comment\n" + upper, shouted, told
@@ -299,7 +299,7 @@ def memories():
     yield "an entity of a file", "m.tmx", text.encode(), None, "entity"
     start = '<?xml version="1.0" encoding="shift_jis"?>'
     text = memory(unit.format("xml:lang", "en", "cat", "ja", "猫"), start=start)
-    yield "Shift_JIS", "m.tmx", text.encode("shift_jis"), None, "encoding is not read"
+    yield "Shift_JIS", "m.tmx", text.encode("shift_jis"), None, "encoding is not supported"
     xliff = (
         '<?xml version="1.0"?>\n<xliff version="1.2"><file source-language="en">\n</file></xliff>'
     )
@@ -372,7 +372,7 @@ def pandas_tables():
 
     frame = pandas.DataFrame(PAIRS, columns=["en", "fr"])
     plain = pandas.DataFrame(PLAIN, columns=["en", "fr"])
-    quoted, header = "are quoted as in CSV", "line 1 of .* is a pair|no header"
+    quoted, header = "are quoted as in CSV", "line 1 of .* is read as a pair|no header"
     bare = {"header": False, "index": False}
     yield "to_csv", "p.csv", frame.to_csv().encode(), None, "commas"
     yield "to_csv, tabs", "p.tsv", frame.to_csv(sep="\t", **bare).encode(), None, quoted

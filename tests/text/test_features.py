@@ -117,8 +117,8 @@ def test_features_that_may_be_several_in_one_are_told(tmp_path, separator):
     table = read_table(path, "source,target,features", say=told.append)
     assert table.symbols == [f"<N{separator}SG>", f"<N{separator}PL>"]
     assert told == [
-        f"2 of 2 features of {str(path)!r} may be several in one, such as '<N{separator}SG>': "
-        "features are split at `;`, `|` and spaces alone"
+        f"2 of 2 features of {str(path)!r} may each be several features, such as "
+        f"'<N{separator}SG>': features are split only at `;`, `|` and spaces"
     ]
 
 

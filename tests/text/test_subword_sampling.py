@@ -281,7 +281,7 @@ def test_pairs_with_an_empty_side_are_left_out_as_ever(subwords):
         ),
         (
             {"subword_sampling": 0.1, "alignments": [set()] * len(PAIRS)},
-            r"split in one way. Received: alignments, with subword_sampling=0.1. Leave",
+            r"the same way. Received: alignments, with subword_sampling=0.1. Leave",
         ),
     ],
 )

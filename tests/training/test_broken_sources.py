@@ -117,5 +117,5 @@ def test_an_evaluation_leaves_them_out_and_names_them(run, pairs, capsys):
 @pytest.mark.slow
 def test_sources_that_are_all_broken_are_refused(run, pairs):
     pipeline = kb.ImageToText.load(run[0] / "out" / "translator.keras")
-    with pytest.raises(ValueError, match="Received: 2 pairs, whose sources are all broken"):
+    with pytest.raises(ValueError, match="Received: 2 pairs, whose sources all have valid headers"):
         kb.evaluation.evaluate(pipeline, pairs[1:3])

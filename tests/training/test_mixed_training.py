@@ -43,9 +43,9 @@ def test_a_run_goes_on_with_the_weights_and_tags_it_began_with(tmp_path):
     assert card[0] == {"name": "de", "weight": 2, "tag": "<2de>", "pairs": len(DE.pairs)}
     for changes in ({"weight": 3}, {"tag": "<de>"}, {"name": "german"}, {"pairs": TOY}):
         other = Corpora([dataclasses.replace(begun.corpora[0], **changes), begun.corpora[1]])
-        with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
+        with pytest.raises(ValueError, match="Received: training .* pairs, weights, tags"):
             check_start(run, options, TrainingData.build(other, valid))
-    with pytest.raises(ValueError, match="Received: other .* pairs, weights, tags"):
+    with pytest.raises(ValueError, match="Received: training .* pairs, weights, tags"):
         check_start(run, options, TrainingData.build(list(begun), valid))
 
 

@@ -265,7 +265,7 @@ def test_a_run_of_a_newer_version_is_named(run):
 
 def test_alignments_of_the_validation_pairs_alone_are_refused(tmp_path):
     run, data = Run(tmp_path / "run"), DATA._replace(valid_alignments=[{(0, 0)}])
-    with pytest.raises(ValueError, match="needs alignments of the training pairs"):
+    with pytest.raises(ValueError, match="needs? alignments for the training pairs"):
         check_start(run, TrainingOptions(guided_alignment=0.1), data)
     with pytest.raises(ValueError, match="Received: only valid_alignments. Give both"):
         check_start(run, TrainingOptions(), data)

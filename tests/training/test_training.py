@@ -501,7 +501,7 @@ def test_known_alignments_can_be_all_that_is_attended_to(tmp_path):
     [
         ({"guided_alignment": 0.1}, {}, "no alignments, with guided_alignment=0.1"),
         ({}, {"alignments": LINKS[:120]}, "alignments, with guided_alignment=0.0"),
-        ({"attention": "forced"}, {"alignments": LINKS[:120]}, "none of the validation"),
+        ({"attention": "forced"}, {"alignments": LINKS[:120]}, "none for the validation"),
     ],
 )
 def test_alignments_and_options_must_go_together(tmp_path, options, data, received):

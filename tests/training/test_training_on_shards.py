@@ -115,7 +115,7 @@ def test_a_training_refuses_shards_with_one_flipped_bit_before_it_begins(shards,
     content = bytearray(ids.read_bytes())
     content[-4] ^= 1  # another id of the vocabulary
     ids.write_bytes(content)
-    with pytest.raises(ValueError, match="Shards must be whole.*00003/target.ids.npy.*checksum"):
+    with pytest.raises(ValueError, match="Shards must be intact.*00003/target.ids.npy.*checksum"):
         train(Shards(copied), VALIDATION, tmp_path / "out", OPTIONS)
     assert not (tmp_path / "out").exists()
 
@@ -134,7 +134,7 @@ def test_shards_that_are_damaged_in_mid_training_end_it_with_one_line_and_it_res
 
     options = dataclasses.replace(OPTIONS, checkpoint_steps=1)
     callback = keras.callbacks.LambdaCallback(on_train_batch_end=damage)
-    with pytest.raises(ValueError, match="Shards must be whole.*00002/source.lengths.npy.*again"):
+    with pytest.raises(ValueError, match="Shards must be intact.*00002/source.lengths.npy.*again"):
         train(shards, VALIDATION, tmp_path, options, verbose=0, callbacks=[callback])
     lengths.write_bytes(whole)
     progress = Run(tmp_path).progress()
@@ -212,7 +212,7 @@ def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
     run.check_workers(1)  # it has not begun
     begin(run, OPTIONS, shards, VALIDATION, workers=2)
     run.check_workers(2)
-    with pytest.raises(ValueError, match="Received: workers=1, for a run of 2 workers"):
+    with pytest.raises(ValueError, match="Received: workers=1, for a run with 2 workers"):
         run.check_workers(1)
 
 

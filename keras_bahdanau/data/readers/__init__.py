@@ -1,29 +1,30 @@
-"""Readers of parallel text: each form of files is a `TextCorpus` behind one function."""
+"""Readers for parallel text. One function opens all file formats as a `TextCorpus`."""
 
 import os
 from pathlib import Path
 
-BLOCK = 100_000  # pairs that are decoded together
+BLOCK = 100_000  # number of pairs to decode at a time
 
 
 def open_corpus(source, target=None, sides=None, columns=None, say=None):
-    """Open the corpus in one or two files, whose names tell their form, as a `TextCorpus`.
+    """Open a corpus in one or two files as a `TextCorpus`. The format depends on the file name.
 
     Args:
-        source: Path of the source sentences, a TSV, a `.jsonl`, a `.tmx` (each plain or `.gz`), or
-            the directory of a dataset that `datasets` saved.
-        target: Path of the target sentences; None for another form.
-        sides: String, two names separated by a comma: keys of JSON lines or columns of a dataset,
-            with dots for nested keys; languages of TMX. None for "source,target", the only two
-            languages of a TMX, of which `srclang` is the source.
-        columns: String, the columns of a TSV in their order, see `read_table`; of another form the
-            same as `sides`.
-        say: Function of one string that reports the languages of a TMX, and what may be read wrong
-            in a TSV; None for none.
+        source: Path of the source sentences, of a TSV, a `.jsonl` or a `.tmx` file (each plain or
+            `.gz`), or of the directory of a dataset saved by `datasets`.
+        target: Path of the target sentences; None for all other formats.
+        sides: String of two names separated by a comma: keys of JSON lines or columns of a dataset,
+            with dots for nested keys, or languages of a TMX file. None means "source,target" or,
+            for a TMX file, its only two languages, where `srclang` is the source.
+        columns: String, the names of the columns of a TSV in order: see `read_table`. For other
+            formats, the same as `sides`.
+        say: Function of one string that reports the languages of a TMX file, and possible problems
+            in a TSV; None to report nothing.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a name has no known form, or an option does not go with it.
+        ValueError: If the file name does not show a known format, or an option does not apply to
+            the format.
 
     Example:
         >>> corpus = open_corpus("en-de.tmx.gz", sides="en,de")
@@ -40,7 +41,7 @@ def open_corpus(source, target=None, sides=None, columns=None, say=None):
     names = None if sides is None else tuple(sides.split(","))
     if names and (len(names) != 2 or not all(names)):
         raise ValueError(
-            "`sides` must be two names separated by a comma, source and target. "
+            "`sides` must be two names separated by a comma: source and target. "
             f"Received: sides={sides!r:.80}"
         )
     _check_option("columns", columns, is_table, "a TSV")
@@ -55,22 +56,24 @@ def open_corpus(source, target=None, sides=None, columns=None, say=None):
         return (records.JsonLines if has_records(source) else records.SavedDataset)(source, names)
     line_corpora.check_text_file(source)
     raise ValueError(
-        "Parallel text in one file must be named .tsv, .txt, .jsonl or .tmx, or these with .gz. "
-        f"Received: path={os.fspath(source)!r}. Rename it, or give the two sides as two files."
+        "The name of a file of parallel text must end in .tsv, .txt, .jsonl or .tmx, with or "
+        f"without .gz. Received: path={os.fspath(source)!r}. Rename it, or give the two sides as "
+        "two files."
     )
 
 
 def has_records(path):
-    """True for the name of a file of JSON lines or TMX."""
+    """Return True if a file's name is that of JSON lines or TMX."""
     return Path(path).name.removesuffix(".gz").endswith((".jsonl", ".tmx"))
 
 
 def check_no_records(*paths):
-    """Raise ValueError if a file of sentences is named as one of JSON lines or TMX."""
+    """Raise ValueError if a file of sentences has the name of a JSON lines or TMX file."""
     for path in filter(has_records, paths):
         raise ValueError(
-            f"A file of sentences has one in each line. Received: path={os.fspath(path)!r}, JSON "
-            "lines or TMX by its name. Give it alone to `train` or `evaluate`, or write sentences."
+            "A file of sentences must have one sentence per line. Received: "
+            f"path={os.fspath(path)!r}, JSON lines or TMX by its name. Give only this file to "
+            "`train` or `evaluate`, or convert it to sentences."
         )
 
 
@@ -85,5 +88,5 @@ def read_records(path, columns=None, say=None):
 def _check_option(name, value, fits, kind):
     if value is not None and not fits:
         raise ValueError(
-            f"`{name}` is for {kind}, in one file. Received: {name}={value!r:.80}. Leave it out."
+            f"`{name}` is only for {kind}. Received: {name}={value!r:.80}. Leave it out."
         )

@@ -1,4 +1,4 @@
-"""Conventions of published tables: headers, quotation marks, separators, dictionaries."""
+"""Conventions in published tables: headers, quotation marks, separators and dictionaries."""
 
 import csv
 import os
@@ -8,10 +8,10 @@ from keras_bahdanau.data.readers.lines import form_error
 from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
 from keras_bahdanau.settings.checks import counted
 
-SAMPLE = 100  # lines from which the separator of a table is inferred
-FEW, LONG = 10, 3  # least lines, and words per line, for which an unusual first line is a header
+SAMPLE = 100  # number of lines from which the separator of a table is inferred
+FEW, LONG = 10, 3  # lines, and words per line, that a table needs to recognize an unusual header
 
-# Words of headers. A header is a first line whose cells consist of these, and of languages.
+# Words in headers. A first line is a header if its cells consist of these words and of languages.
 _HEADINGS = """
     accent age answer audio client complex context correct correction count definition document down
     duration error feat features feats file filename form formal frequency gender gloss grapheme
@@ -57,7 +57,7 @@ _PLAIN = re.compile(r"[\w.-]*\w")  # a word without punctuation
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
-# ARPAbet, as of CMUdict: one to three letters, and the stress of vowels
+# ARPAbet, as in CMUdict: one to three letters, and the stress of vowels
 _ENTRY = re.compile(r"(\S+)(?:\t|  ?)([A-Z]{1,3}[0-3]?(?: [A-Z]{1,3}[0-3]?)*)\s*(?:#.*)?")
 _TWO_SPACES = re.compile(r"(\S+)  (\S.*)")
 _COMMENTS = (";;;", "#")
@@ -69,7 +69,7 @@ _CSV = (
     'python -c "import csv, sys; [print(*row, sep=chr(9)) for row in csv.reader(sys.stdin{})]" '
     "< FILE > FILE.tsv"
 )
-# Separators other than tabs: the name, and how to convert it to tabs.
+# Separators other than tabs, with their names and commands that convert them to tabs.
 SEPARATORS = {
     " ||| ": ("' ||| '", r"sed 's/ ||| /\t/g' FILE > FILE.tsv"),
     "\\t": (r"the letters '\t'", r"sed 's/\\t/\t/g' FILE > FILE.tsv"),
@@ -80,7 +80,7 @@ SEPARATORS = {
 
 
 def is_header(lines):
-    """True if the first line of a table has column names, or words that no other line has."""
+    """Return True if the first line of a table has column names, or words found nowhere else."""
     cells = [cell.strip('" ').casefold() for cell in lines[0].split("\t")] if lines else []
     names = [*filter(None, cells)]  # an index column may have no name
     if len({*names}) < 2:  # a pair can be "form", "form"
@@ -101,7 +101,7 @@ def _is_heading(cell):
 
 
 def _is_unusual(cells, lines):
-    """True if a table of sentences begins with single words that no sentence contains."""
+    """Return True if a table of sentences begins with single words that are in no sentence."""
     words, count = set(), 0
     for line in lines[1:]:
         row = re.findall(r"\w+", line.casefold())
@@ -112,39 +112,39 @@ def _is_unusual(cells, lines):
 
 
 def report_conventions(path, lines, say, tables=True):
-    """Report a header, cells in quotation marks and carriage returns inside lines.
+    """Report a header, cells in quotation marks, and carriage returns inside lines.
 
-    `tables` is False if each line is one cell.
+    `tables` is False if each line is a single cell.
     """
     if tables and is_header(lines):
         say(
-            f"line 1 of {os.fspath(path)!r} is a pair: {lines[0]!r:.80}. If it is a header, "
-            "remove it"
+            f"line 1 of {os.fspath(path)!r} is read as a pair: {lines[0]!r:.80}. If it is a "
+            "header, remove it"
         )
     _report_quotes(path, lines, say, "\t" if tables else "\n")
     returns = sum("\r" in line for line in lines)
     if returns:
         say(
-            f"{counted(returns, 'lines')} of {os.fspath(path)!r} hold carriage returns, which end "
-            r"no line here. If they should, convert them: tr '\r' '\n'"
+            f"{counted(returns, 'lines')} of {os.fspath(path)!r} with carriage returns, which do "
+            r"not end a line here. If they should, convert them: tr '\r' '\n'"
         )
 
 
 def _report_quotes(path, lines, say, separator):
-    """Report cells that are quoted as in CSV, if that is how the file was written."""
+    """Report quoted cells if the file seems to have been written as CSV."""
     cells = [cell for line in lines if '"' in line for cell in line.split(separator)]
     quoted = [cell for cell in cells if _QUOTED.fullmatch(cell)]
     if 2 * len(quoted) <= sum('"' in cell for cell in cells):
         return
     count = sum(line.count(separator) + 1 for line in lines if line)
     doubled = [cell for cell in quoted if '""' in cell[1:-1]]
-    # or all cells with a comma, as spreadsheets write them
+    # or all cells with a comma are quoted, as spreadsheets do
     with_comma = sum("," in cell for line in lines if "," in line for cell in line.split(separator))
     if doubled or len(quoted) == count or with_comma == sum("," in cell for cell in quoted) > 0:
         say(
             f"{len(quoted):,} of {count:,} cells of {os.fspath(path)!r} are quoted as in CSV, "
-            f"such as {(doubled or quoted)[0]!r:.60}, and are read with these marks. If they are "
-            f"not part of the text, remove them: {_CSV.format(', delimiter=chr(9)')}"
+            f"such as {(doubled or quoted)[0]!r:.60}. The quotation marks are read as text. If "
+            f"they are not part of it, remove them: {_CSV.format(', delimiter=chr(9)')}"
         )
 
 
@@ -158,9 +158,9 @@ def check_separated(path, lines):
         widths = {*_widths(sample, separator)}
         if len(sample) > 1 and len(widths) == 1 and min(widths) > 1:
             raise ValueError(
-                "A tab must separate the columns of a TSV file. "
+                "The columns of a TSV file must be separated by tabs. "
                 f"Received: path={os.fspath(path)!r}, whose columns are separated by "
-                f"{name}: {sample[0]!r:.40}. Write tabs: {remedy}"
+                f"{name}: {sample[0]!r:.40}. Use tabs: {remedy}"
             )
 
 
@@ -174,10 +174,11 @@ def _widths(lines, separator):
 
 
 def read_dictionary(path, lines, say=None):
-    """Lines of a pronouncing dictionary converted to TSV; other lines unchanged.
+    """Convert the lines of a pronouncing dictionary to TSV; return other lines unchanged.
 
-    The pronunciation follows a tab, two spaces, or a space if it is ARPAbet. A comment becomes
-    None, and READ(1) another READ.
+    The pronunciation comes after a tab or two spaces, or after one space if it is ARPAbet. A
+    comment is replaced by None. A numbered word, such as READ(1), is replaced by READ, as another
+    pronunciation of the same word.
     """
     has_tabs = any("\t" in line for line in lines)
     for entry in (_ENTRY,) if has_tabs else (_ENTRY, _TWO_SPACES):
@@ -197,7 +198,7 @@ def read_dictionary(path, lines, say=None):
 
 
 def _without_numbers(path, lines, say):
-    """Lines without the numbers of further pronunciations: READ(1) or read(2)."""
+    """Remove the numbers of additional pronunciations, as in READ(1) or read(2)."""
     if not any(")\t" in line for line in lines if line):
         return lines
     cells = [(line or "").split("\t") for line in lines]
@@ -211,7 +212,7 @@ def _without_numbers(path, lines, say):
     if say is not None:
         say(
             f"{counted(len(variants), 'words')} of {os.fspath(path)!r} with a number, such as "
-            f"{variant!r:.40}, are read as further answers of the same words, {word!r:.40}"
+            f"{variant!r:.40}, are read as further answers for the same words, such as {word!r:.40}"
         )
     return [
         line and "\t".join([variants.get(row[0], row[0]), *row[1:]])

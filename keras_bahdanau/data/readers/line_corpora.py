@@ -1,4 +1,4 @@
-"""Corpora of lines: two parallel files, or one file with a pair in each line."""
+"""Corpora of lines: two parallel files, or one file with a pair on each line."""
 
 import abc
 import gzip
@@ -33,12 +33,12 @@ from keras_bahdanau.data.readers.table import (
 from keras_bahdanau.data.readers.text_corpus import BLOCK_BYTES, Block, TextCorpus
 from keras_bahdanau.files.forms import FIRST_BYTES, detect_form
 
-HEAD = 1000  # lines from which the columns of a TSV are inferred
+HEAD = 1000  # number of lines from which the columns of a TSV are inferred
 _LINE_END = 10
 
 
 class ParallelFiles(TextCorpus):
-    """Two files: line i of one translates line i of the other."""
+    """Two parallel files, where line i of one is the translation of line i of the other."""
 
     def __init__(self, source, target):
         self.paths = [os.fspath(source), os.fspath(target)]
@@ -53,9 +53,9 @@ class ParallelFiles(TextCorpus):
 
 
 class LineCorpus(TextCorpus):
-    """A corpus with a pair in each line of one file."""
+    """A corpus in one file with a pair on each line."""
 
-    forms = ()  # see `check_text_file`
+    forms = ()  # for `check_text_file`
 
     def __init__(self, path):
         self.paths = [os.fspath(path)]
@@ -63,7 +63,7 @@ class LineCorpus(TextCorpus):
 
     @abc.abstractmethod
     def parse(self, line, number):
-        """Return (source, target) of a line; ValueError with its number if it has another form."""
+        """Return (source, target) of a line. The ValueError for an invalid line has its number."""
 
     def blocks(self, most):
         return _blocks(self.paths, most)
@@ -75,7 +75,7 @@ class LineCorpus(TextCorpus):
 
 
 class TableFile(LineCorpus):
-    """A TSV file without features; `columns` and `say` as in `read_table`."""
+    """A TSV file without features. `columns` and `say` are the same as in `read_table`."""
 
     def __init__(self, path, columns=None, say=None):
         super().__init__(path)
@@ -83,8 +83,8 @@ class TableFile(LineCorpus):
         lines = decode_lines(head)
         if read_dictionary(path, lines) != lines:
             raise ValueError(
-                "A pronouncing dictionary is read as a whole. Received: "
-                f"path={self.paths[0]!r}. Give it to `train` itself."
+                "A pronouncing dictionary can't be prepared in parts. Received: "
+                f"path={self.paths[0]!r}. Give the file directly to `train`."
             )
         if not any("\t" in line for line in lines):
             check_separated(path, lines)
@@ -93,16 +93,17 @@ class TableFile(LineCorpus):
         self.columns = parse_columns(columns)
         if {*COLUMNS} & {*self.columns}:
             raise ValueError(
-                "A corpus of features is read as a whole. Received: "
-                f"path={self.paths[0]!r} with columns={columns!r}. Give it to `train` itself."
+                "A corpus with features can't be prepared in parts. Received: "
+                f"path={self.paths[0]!r} with columns={columns!r}. Give the file directly to "
+                "`train`."
             )
         self._sides = tuple(map(self.columns.index, ("source", "target")))
         file = first_file(path, lines)
         if file:
             raise ValueError(
-                "A corpus is prepared from texts on both sides. Received: "
-                f"path={self.paths[0]!r}, a manifest, which names the file {file!r}. Name the "
-                "source that reads it, such as --source image (`data.ManifestCorpus`)."
+                "A text corpus must have text on both sides. Received: "
+                f"path={self.paths[0]!r}, a manifest, which lists the file {file!r}. Give the "
+                "source that reads such files, for example --source image (`data.ManifestCorpus`)."
             )
         if say is not None:
             report_conventions(path, lines, say)
@@ -117,7 +118,7 @@ class TableFile(LineCorpus):
 
 
 def _blocks(paths, most):
-    """Yield the `Block`s of parallel files, whose parts are the lines of each file as bytes."""
+    """Yield the `Block`s of parallel files. The parts of a block are the bytes of each file."""
     first = 1
     for number, (count, parts) in enumerate(line_blocks(paths, most)):
         yield Block(number, first, count, tuple(parts))
@@ -125,16 +126,19 @@ def _blocks(paths, most):
 
 
 def decode_lines(content):
-    """Lines of bytes without their ends and marks; U+FFFD where they are not UTF-8."""
+    """Decode bytes into lines without line ends and byte order marks.
+
+    Invalid UTF-8 is replaced by U+FFFD.
+    """
     texts = BYTE_ORDER_MARK.sub("", content.decode("utf-8", "replace")).split("\n")
-    texts.pop()  # after the last line end
+    texts.pop()  # the empty string after the last line end
     return [text.rstrip("\r") for text in texts] if b"\r" in content else texts
 
 
 def check_text_file(path, forms=()):
-    """Check that a path is a readable, non-empty regular file of an allowed form.
+    """Check that a path is that of a readable, non-empty regular file in an allowed format.
 
-    `forms` are names of `files.forms`; without any the file must be UTF-8 text.
+    `forms` contains names from `files.forms`. If it is empty, the file must be UTF-8 text.
     """
     with open_bytes(path) as file, file_errors(os.fspath(path)):
         head = file.peek(1)
@@ -146,19 +150,19 @@ def check_text_file(path, forms=()):
             raise form_error(form, os.fspath(path))
         if not head:
             raise ValueError(
-                "A corpus must hold at least one pair. "
+                "A corpus must contain at least one pair. "
                 f"Received: path={os.fspath(path)!r}, which is empty. Give another file."
             )
 
 
 def open_bytes(path):
-    """Open a regular file as an `io.BufferedReader`; decompress gzip."""
+    """Open a regular file, plain or gzip, as an `io.BufferedReader`."""
     name = os.fspath(path)
     with file_errors(name):
         if os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name):
             raise ValueError(
-                "A corpus is read more than once. "
-                f"Received: path={name!r}, which is a pipe or a device. Write it to a file."
+                "A corpus is read more than once, so it must be a regular file. "
+                f"Received: path={name!r}, which is a pipe or a device. Write the data to a file."
             )
         file = open(name, "rb")
         if not is_gzip(name, file.peek(2)):
@@ -168,9 +172,10 @@ def open_bytes(path):
 
 
 def line_blocks(paths, most):
-    """Yield (number of lines, bytes of those lines of each file), at most `most` lines a block.
+    """Yield (number of lines, bytes of these lines in each file), at most `most` lines at a time.
 
-    ValueError if the files differ in length, a line exceeds 64 MiB, or a .gz is damaged.
+    Raises ValueError if the files have different numbers of lines, a line is longer than 64 MiB, or
+    a .gz file is damaged.
     """
     buffers, lines = [_LineBuffer(path) for path in paths], 0
     try:
@@ -194,15 +199,15 @@ def _check_ended(paths, ends, lines):
     if longer:
         shorter = next(path for path, left in zip(paths, ends, strict=True) if not len(left))
         raise ValueError(
-            "Parallel files must have as many lines as each other. "
-            f"Received: path={os.fspath(shorter)!r} with {lines:,} lines, where "
-            f"{os.fspath(longer[0])!r} has more. Give two files in which line i of one translates "
-            "line i of the other."
+            "Parallel files must have the same number of lines. "
+            f"Received: path={os.fspath(shorter)!r} with {lines:,} lines, but "
+            f"{os.fspath(longer[0])!r} has more. Give two files in which line i of one is the "
+            "translation of line i of the other."
         )
 
 
 class _LineBuffer:
-    """The next bytes of a file."""
+    """A buffer of the next bytes of a file."""
 
     def __init__(self, path):
         self._name = os.fspath(path)
@@ -211,13 +216,13 @@ class _LineBuffer:
         self._ended = False
 
     def ends(self, lines_before):
-        """Positions of the line ends among the next bytes, int array; empty at the file's end."""
+        """Return an int array of the positions of line ends in the buffer; empty at file end."""
         size = BLOCK_BYTES
         while True:
             self._fill(size)
             ends = np.flatnonzero(np.frombuffer(self._data, np.uint8) == _LINE_END)
             if len(ends) or not self._data:
-                # a line longer than a block ends at the first line end
+                # a line longer than a block is a block by itself
                 return ends[: max(1, np.searchsorted(ends, BLOCK_BYTES))]
             check_unfinished(b"", len(self._data), self._name, lines_before + 1)
             size += BLOCK_BYTES
@@ -230,7 +235,7 @@ class _LineBuffer:
         self._file.close()
 
     def _fill(self, size):
-        """Read until there are so many bytes, or the file ends, which ends a line."""
+        """Read until the buffer has `size` bytes, or the file ends. The end of file ends a line."""
         with file_errors(self._name):
             while len(self._data) < size and not self._ended:
                 chunk = self._file.read(size - len(self._data))

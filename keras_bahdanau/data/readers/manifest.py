@@ -1,4 +1,4 @@
-"""Manifests: files such as images or recordings, and the text of each."""
+"""Manifests: lists of files, such as images or recordings, with the text of each file."""
 
 import os
 from pathlib import Path
@@ -6,17 +6,19 @@ from pathlib import Path
 from keras_bahdanau.data.readers.conventions import check_separated
 from keras_bahdanau.data.readers.lines import read_lines
 
-NAMED = 5  # files that a report names; the others are counted
+NAMED = 5  # number of files to name in a report; the others are counted
 
 
 def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
     """Read a TSV of paths and texts, `path<TAB>text`, as a list of (path, text).
 
-    It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of the
-    manifest. A `Source` opens the files when it needs them. Raises FileNotFoundError if the
-    manifest, or a file that it names in a line, does not exist; ValueError if the manifest is not
-    text in UTF-8, empty, or a damaged `.gz`; or if a line does not have two columns, or the first
-    is not a file.
+    The manifest is UTF-8, plain or compressed (if named `.gz`). Paths are relative to the directory
+    of the manifest. A `Source` opens the files when it needs them.
+
+    Raises:
+        FileNotFoundError: If the manifest, or a file that it lists, does not exist.
+        ValueError: If the manifest is empty, not UTF-8 text, or a damaged `.gz`; or if a line does
+            not have two columns, or its first column is not the path of a file.
 
     Example:
         >>> pairs = read_manifest("train.tsv")
@@ -37,24 +39,24 @@ def _file(path, number, directory, line):
     if len(columns) != 2 or not columns[0]:
         has = len(columns) if columns[0] else "no path"
         raise ValueError(
-            "A line of a manifest must have two columns, a path and its text, with one tab "
-            f"between. Received: path={os.fspath(path)!r}, whose line {number} has "
-            f"{has}: {line[:80]!r}. Mend the line, or keep the columns of path and text: cut -f."
+            "A line of a manifest must have two columns, a path and its text, separated by one "
+            f"tab. Received: path={os.fspath(path)!r}, whose line {number} has "
+            f"{has}: {line[:80]!r}. Correct the line, or select the two columns with cut -f."
         )
     file = directory / columns[0]
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "no such file"
         error = ValueError if file.is_dir() else FileNotFoundError
         raise error(
-            "A manifest must name files that exist, relative to its own directory. "
-            f"Received: path={os.fspath(path)!r}, whose line {number} names {columns[0]!r}, "
-            f"{kind} in {os.fspath(directory)!r}. Mend the line."
+            "A manifest must list existing files, with paths relative to its directory. "
+            f"Received: path={os.fspath(path)!r}, whose line {number} lists {columns[0]!r}, "
+            f"{kind} in {os.fspath(directory)!r}. Correct the line."
         )
     return file
 
 
 def first_file(path, lines):
-    """The file that the first line of a table names, as in a manifest; or ""."""
+    """Return the file named on the first line of a table, if it is a manifest; otherwise ""."""
     name = lines[0].split("\t")[0] if lines else ""
     try:
         return name if name and (Path(path).parent / name).is_file() else ""
@@ -63,7 +65,7 @@ def first_file(path, lines):
 
 
 def report_unreadable(inputs, lengths, source):
-    """Lines about the files in which a `Source` finds nothing: one for each reason."""
+    """Return lines about the files in which a `Source` finds nothing, one line per reason."""
     names = {}
     for path, length in zip(inputs, lengths, strict=True):
         if isinstance(path, os.PathLike) and not length:

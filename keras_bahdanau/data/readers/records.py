@@ -1,4 +1,4 @@
-"""Corpora of records with named sides: JSON lines, and datasets of Hugging Face on disk."""
+"""Corpora of records with named sides: JSON lines, and Hugging Face datasets on disk."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from keras_bahdanau.data.readers.text_corpus import (
     value_of,
 )
 
-MOST_NAMES = 8  # number of keys in a message
+MOST_NAMES = 8  # maximum number of keys in a message
 
 
 class JsonLines(LineCorpus):
-    """One JSON object a line; `sides` as in `SavedDataset`."""
+    """A file with one JSON object per line. `sides` is the same as in `SavedDataset`."""
 
     forms = ("a JSON Lines file",)
 
@@ -38,18 +38,18 @@ class JsonLines(LineCorpus):
 
 
 def _texts_of(line):
-    """Remedy for a line of JSON without the two expected texts: a sentence."""
+    """Return a sentence that tells how to fix a line of JSON without the two expected texts."""
     try:
         names = [*text_keys(json.loads(line))]
     except (AttributeError, RecursionError, ValueError):
         names = []
     if len(names) < 2:
-        return "Mend the line, or name the keys: --sides."
+        return "Correct the line, or name the keys: --sides."
     return f"Name two of its keys, {', '.join(names[:MOST_NAMES])}: --sides {','.join(names[-2:])}."
 
 
 def text_keys(record, prefix=""):
-    """Yield the names of all strings in a record, with dots between the keys of nested ones."""
+    """Yield the names of all strings in a record. The keys of nested records are joined by dots."""
     for key, value in record.items():
         if isinstance(value, dict):
             yield from text_keys(value, f"{prefix}{key}.")
@@ -58,7 +58,10 @@ def text_keys(record, prefix=""):
 
 
 class SavedDataset(TextCorpus):
-    """A dataset that `save_to_disk` wrote: one split, with `sides` in columns, such as "a.en"."""
+    """One split of a dataset, written by `save_to_disk`.
+
+    `sides` contains the names of the columns of source and target, such as "translation.en".
+    """
 
     def __init__(self, path, sides=None):
         self.paths = [str(file) for file in sorted(Path(path).iterdir()) if file.is_file()]
@@ -74,9 +77,9 @@ class SavedDataset(TextCorpus):
             import datasets
         except ImportError:
             raise ImportError(
-                "A dataset is read by the package `datasets`, which must be installed. "
-                f"Received: path={self.directory!r}, a directory. Install it: pip install "
-                "datasets; or give files."
+                "To read a dataset, the package `datasets` must be installed. "
+                f"Received: path={self.directory!r}, a directory. Install the package with pip "
+                "install datasets, or give files."
             ) from None
         try:
             rows = datasets.load_from_disk(self.directory)
@@ -88,9 +91,10 @@ class SavedDataset(TextCorpus):
 
     def _unusable(self, reason):
         return ValueError(
-            "A directory must hold one split of a dataset, as `save_to_disk` writes it, with a "
+            "The directory must contain one split of a dataset, written by `save_to_disk`, with a "
             f"text under {' and '.join(map(repr, self.sides))}. "
-            f"Received: path={self.directory!r} ({reason}). Give that of one split, or --sides."
+            f"Received: path={self.directory!r} ({reason}). Give the directory of one split, or "
+            "give --sides."
         )
 
     def _pairs(self):

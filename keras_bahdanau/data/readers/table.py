@@ -1,4 +1,4 @@
-"""Tables as they are published: TSV files whose columns are source, target, features, counts."""
+"""Published tables: TSV files with columns of sources, targets, features and counts."""
 
 import collections
 import os
@@ -15,12 +15,12 @@ from keras_bahdanau.data.readers.lines import read_lines
 
 COLUMNS = ("features", "features-first", "features-last")
 MOST_FEATURES = 1024
-MOST_COLUMNS = 20  # that are named by their text
+MOST_COLUMNS = 20  # limit for inferring the columns
 _SEPARATOR = re.compile(r"[;|\s]+")
-_NAMED = re.compile(r"[;|\s]+|,(?=[\w.]+=)")  # of pos=V,tense=PST
+_NAMED = re.compile(r"[;|\s]+|,(?=[\w.]+=)")  # separators, also in pos=V,tense=PST
 _BUNDLE = re.compile(r"[;|]|,(?=[\w.]+=)")
 _OTHER_SEPARATOR = re.compile(r"\w[,+:/&]\w")
-_RESERVED = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
+_RESERVED = {"pad", "unk", "s", "/s"}  # names of special tokens in SentencePiece
 PAIRS = "source,target"
 IGNORED = ("count", "-")
 _NAMES = ("source", "target", *COLUMNS, *IGNORED)
@@ -29,34 +29,37 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")  # de, deu, pt-BR, zh_
 
 
 class Table(NamedTuple):
-    """`pairs` of a TSV file, and the different features of its sources in `symbols`."""
+    """The `pairs` in a TSV file, and in `symbols` the different features of its sources."""
 
     pairs: list
     symbols: list
 
 
 def parse_columns(text, needed=("source", "target")):
-    """Split names of columns at commas; ValueError for unknown, repeated or missing names."""
+    """Split the names of columns at commas.
+
+    Raises ValueError for unknown, repeated or missing names.
+    """
     names = tuple(text.split(","))
     once = [name.partition("-")[0] for name in names if name not in IGNORED]
     if not {*needed} <= {*names} <= {*_NAMES} or len({*once}) < len(once):
         raise ValueError(
-            f"`columns` must be names out of {', '.join(_NAMES)} with commas between, "
-            f"{' and '.join(needed)} among them; only count and - may come twice, and features "
-            "have one column. "
-            f"Received: columns={text!r:.80}"
+            f"`columns` must be names from {', '.join(_NAMES)}, separated by commas. They must "
+            f"include {' and '.join(needed)}, only count and - may be repeated, and there may be "
+            f"only one column of features. Received: columns={text!r:.80}"
         )
     return names
 
 
 def find_columns(lines, needed=("source", "target")):
-    """Infer the columns of a table from its lines for `parse_columns`; None if they are others.
+    """Infer the columns of a table from its lines, as a string for `parse_columns`.
 
-    A column holds counts if each of its cells is a number, and features if they are bundles such as
-    `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in capitals or with names.
-    The others are source and target, in this order; language codes before a text are ignored. Of
-    three columns only the last may hold counts. If no target is `needed`, the second of two
-    columns may hold features.
+    A column contains counts if all of its cells are numbers. It contains features if all of its
+    cells are bundles in capitals or with names, such as `V;PST` or `Case=Nom|Number=Sing`, and most
+    of them have several features. The other columns are source and target, in this order; language
+    codes before a text are ignored. In a table of three columns, only the last one may contain
+    counts. If no target is `needed`, the second of two columns may contain features. Returns None
+    if the columns are not of these types.
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}
@@ -80,7 +83,7 @@ def find_columns(lines, needed=("source", "target")):
 
 
 def _kind(cells):
-    """Kind of a column of cells: "count", "features", "-" if it is ignored, or "text"."""
+    """Return the type of a column of cells: "count", "features", "text", or "-" if it is empty."""
     if not any(cells):
         return "-"
     if all(map(_COUNT.fullmatch, cells)):
@@ -89,7 +92,7 @@ def _kind(cells):
 
 
 def are_languages(cells):
-    """True if cells hold language codes, each many times."""
+    """Return True if the cells are language codes that are repeated many times."""
     return len({*cells}) * 5 <= len(cells) and all(map(_LANGUAGE.fullmatch, {*cells}))
 
 
@@ -100,32 +103,33 @@ def read_table(
     needed=("source", "target"),
     say=None,
 ) -> Table:
-    """Read a TSV file by the names of its columns.
+    """Read the columns of a TSV file.
 
-    The file is UTF-8, plain or gzip. Features are split at `;`, `|` and white space and put in
-    angle brackets after the source: `walk` with `V;PST` is the source `walk <V> <PST>`. A model
-    that reads them first moves them itself. Counts are ignored: a line is one pair. Spaces at the
-    ends of a cell are left out. An empty line is an empty pair. A pronouncing dictionary, such as
-    CMUdict, is read without its comments; READ(1) is another pronunciation of READ.
+    The file is UTF-8, plain or gzip. Features are split at `;`, `|` and white space, and are put in
+    angle brackets after the source: `walk` with `V;PST` becomes the source `walk <V> <PST>`. A
+    model that reads features before the text moves them there. Counts are ignored: a line is one
+    pair. Spaces at the beginning and end of a cell are removed. An empty line is an empty pair. A
+    pronouncing dictionary, such as CMUdict, is read without its comments, and READ(1) is another
+    pronunciation of READ.
 
     Args:
         path: Path of the file.
-        columns: Names of all columns in their order: "source", "target", "features", and "count" or
-            "-" for a column to ignore; "features-first" for features before the text. None to infer
-            them: see `find_columns`.
-        answer_separator: String between several right targets of one cell, each of which makes a
-            pair; None if a cell holds one.
+        columns: String, the names of all columns, in order: "source", "target", "features", or
+            "features-first" to put features before the text; "count" or "-" for a column to ignore.
+            None to infer them: see `find_columns`.
+        answer_separator: String that separates several correct targets in one cell, each of which
+            makes a pair; None if a cell contains only one.
         needed: Names of required columns.
-        say: Function of one string that reports inferred columns, and what may be read wrong, such
-            as a header; None for none.
+        say: Function of one string that reports inferred columns and possible problems, such as a
+            header; None to report nothing.
 
     Returns:
-        `Table`. Without a column of targets they are empty.
+        `Table`. Targets are empty if there is no column of targets.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it can't be read as text, the columns are not as above, or a line, which the
-            message names, has another number of columns or an invalid feature.
+        ValueError: If the file is not text, if the columns are invalid, or if a line has another
+            number of columns or an invalid feature. The message has the number of the line.
 
     Example:
         >>> pairs, symbols = read_table("turkish-train.tsv.gz")
@@ -153,7 +157,7 @@ def read_table(
 
 
 def parse_table(path, lines, columns, answer_separator=None, needed=("source", "target")):
-    """The `Table` of lines; `path` is for errors: see `read_table`."""
+    """Parse lines into a `Table`, as `read_table` does. `path` is used in error messages."""
     names = parse_columns(columns, needed)
     features = next(filter(COLUMNS.__contains__, names), None)  # at most one
     pairs, known = [], {}  # symbols by features, in the order of the file
@@ -167,7 +171,7 @@ def parse_table(path, lines, columns, answer_separator=None, needed=("source", "
             or known.setdefault(feature, symbol_of(path, number, feature, len(known)))
             for feature in split_features(cells.get(features, ""))
         ]
-        if source:  # or only features would be its source
+        if source:  # an empty source stays empty, even with features
             words = [*symbols, source] if features == "features-first" else [source, *symbols]
             source = " ".join(words)
         for answer in _answers(target, answer_separator):
@@ -176,14 +180,14 @@ def parse_table(path, lines, columns, answer_separator=None, needed=("source", "
 
 
 def report_table(path, lines, table, say):
-    """Report what may be read wrong in a `Table` of lines: header, marks, features."""
+    """Report possible problems in a `Table`: a header, quotation marks, and features."""
     report_conventions(path, [line for line in lines if line is not None], say)
     report_joined_features(path, table.symbols, say)
     _report_targets(path, table.pairs, say)
 
 
 def _report_targets(path, pairs, say):
-    """Report targets that are bundles of features, though the sources are not."""
+    """Report if the targets are bundles of features, but the sources are not."""
     targets = [target for source, target in pairs if source]
     if are_bundles(targets) and not are_bundles([source for source, _ in pairs if source]):
         say(
@@ -193,25 +197,28 @@ def _report_targets(path, pairs, say):
 
 
 def check_width(path, number, cells, names, order="in their order"):
-    """Raise ValueError unless a line has as many cells as there are names of columns."""
+    """Raise ValueError unless a line has one cell for each column name."""
     if len(cells) != len(names):
-        is_open = sum(cell.count('"') for cell in cells) % 2  # a cell of CSV with a line end
-        quotes = ", and a quotation mark without its other one: CSV is not read" if is_open else ""
+        is_open = sum(cell.count('"') for cell in cells) % 2  # a CSV cell that contains a line end
+        quotes = ", and an unmatched quotation mark: CSV is not supported" if is_open else ""
         raise ValueError(
-            f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "
-            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}"
-            f"{quotes}. Mend the line, name all columns {order}, or give the two sides as two "
+            f"A TSV line must have {len(names)} columns, {', '.join(names)}, separated by one tab "
+            f"each. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}"
+            f"{quotes}. Correct the line, name all columns {order}, or give the two sides as two "
             "parallel files."
         )
 
 
 def _pairs_or_error(path, lines):
-    """`PAIRS`; or the error of a table of three columns, which names the line to correct."""
+    """Return `PAIRS`, or raise ValueError for a table with a header or with three columns.
+
+    The message has the number of the line to correct.
+    """
     rows = [line for line in lines if line]
     if is_header(rows) and find_columns(rows[1:]):
         raise ValueError(
             f"A table must have no header. Received: path={os.fspath(path)!r}, whose line "
-            f"{lines.index(rows[0]) + 1} has {rows[0]!r:.80}. Remove it: tail -n +2 FILE."
+            f"{lines.index(rows[0]) + 1} is {rows[0]!r:.80}. Remove it with tail -n +2 FILE."
         )
     widths = collections.Counter(line.count("\t") + 1 for line in rows)
     if not widths or widths.most_common(1)[0][0] != 3:
@@ -225,8 +232,8 @@ def _pairs_or_error(path, lines):
     if are_languages(second):
         raise ValueError(
             "A line of a table must have a source and a target. Received: "
-            f"path={os.fspath(path)!r}, whose lines have a text and its language, such as "
-            f"{second[0]!r}. Pair each sentence with its translation first."
+            f"path={os.fspath(path)!r}, whose second column contains languages, such as "
+            f"{second[0]!r}. Write each sentence and its translation on the same line."
         )
     are_counts = _COUNT.fullmatch(next(iter(cells.values())))
     fits = _COUNT.fullmatch if are_counts else is_bundle
@@ -236,21 +243,22 @@ def _pairs_or_error(path, lines):
     else:
         order = "'source,target,-' ignores the third, 'source,target,features' reads it as features"
     raise ValueError(
-        "The third column of a TSV file must be numbers, or features such as V;PST. Received: "
-        f"path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. Mend the "
-        f"line, or name all columns in their order: columns={order}, split at `;`, `|` and spaces."
+        "The third column of a TSV file must contain numbers, or features such as V;PST. "
+        f"Received: path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. "
+        "Correct the line, or name all columns in their order: "
+        f"columns={order}, split at `;`, `|` and spaces."
     )
 
 
 def _cells(path, number, line, names):
-    """The cells of a line, without the invisible spaces at their ends."""
+    """Split a line into cells, without the spaces at their beginning and end."""
     cells = [cell.strip(" ") for cell in line.split("\t")] if line else [""] * len(names)
     check_width(path, number, cells, names)
     return cells
 
 
 def _answers(cell, separator):
-    """The distinct right answers of a cell."""
+    """Return the different correct answers in a cell."""
     if separator is None:
         return [cell]
     parts = [part.strip() for part in cell.split(separator)]
@@ -263,30 +271,30 @@ def split_features(cell):
 
 
 def symbol_of(path, number, feature, count):
-    """A feature as a token of its own, `<V>`; `count` different ones precede it."""
+    """Return the token of a feature, such as `<V>`. `count` is the number of features before it."""
     if feature in _RESERVED or "▁" in feature:
         raise ValueError(
-            f"A feature must have no `▁` and be none of {', '.join(sorted(_RESERVED))}. "
+            f"A feature must not contain `▁` or be one of {', '.join(sorted(_RESERVED))}. "
             f"Received: path={os.fspath(path)!r}, whose line {number} has {feature!r:.80}. "
             "Rename it."
         )
     if count == MOST_FEATURES:
         raise ValueError(
             f"A table must have at most {MOST_FEATURES:,} different features. Received: "
-            f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r:.80}. Name "
-            "the columns in their order."
+            f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r:.80}. If "
+            "these are not features, name the columns in their order."
         )
     return f"<{feature}>"
 
 
 def are_bundles(cells):
-    """True if cells hold bundles of features, most of them several."""
+    """Return True if the cells are bundles of features, most of them with several features."""
     several = sum(_BUNDLE.search(cell) is not None for cell in cells)
     return 2 * several > len(cells) and all(map(is_bundle, {*cells}))
 
 
 def is_bundle(cell):
-    """True for features of ASCII without white space, in capitals or as name=value."""
+    """Return True if all features are ASCII without spaces, in capitals or as name=value."""
     return all(
         feature.isascii()
         and feature.isprintable()
@@ -297,16 +305,17 @@ def is_bundle(cell):
 
 
 def hold_features(cells, symbols):
-    """True if some cells hold features out of a set of symbols, and the others nothing."""
+    """Return True if at least one cell contains only features that are in `symbols`."""
     rows = filter(None, map(split_features, cells))
     return any({f"<{feature}>" for feature in row} <= symbols for row in rows)
 
 
 def report_joined_features(path, symbols, say):
-    """Report features that are not split, such as "N,DAT,SG", if most of a table are."""
+    """Report if most features in a table seem to be unsplit bundles, such as "N,DAT,SG"."""
     joined = [symbol for symbol in symbols if _OTHER_SEPARATOR.search(symbol)]
     if 4 * len(joined) > 3 * len(symbols):
         say(
-            f"{len(joined):,} of {len(symbols):,} features of {os.fspath(path)!r} may be several "
-            f"in one, such as {joined[0]!r:.80}: features are split at `;`, `|` and spaces alone"
+            f"{len(joined):,} of {len(symbols):,} features of {os.fspath(path)!r} may each be "
+            f"several features, such as {joined[0]!r:.80}: features are split only at `;`, `|` and "
+            "spaces"
         )

@@ -1,4 +1,4 @@
-"""The protocol of a corpus: pairs in blocks, read by one process and decoded by others."""
+"""The protocol of a corpus: blocks of pairs, read by one process and decoded by others."""
 
 import abc
 import hashlib
@@ -11,11 +11,14 @@ from keras_bahdanau.text.features import is_blank
 from keras_bahdanau.text.id_rows import rows_by_word
 from keras_bahdanau.text.subwords import Subwords
 
-BLOCK_BYTES = 2**24  # bytes of a file in a block, unless one line is longer
+BLOCK_BYTES = 2**24  # maximum bytes of a file in a block, unless a single line is longer
 
 
 class Block(NamedTuple):
-    """Consecutive pairs, not yet decoded; `number` from 0, `first` pair from 1."""
+    """Consecutive pairs that are not decoded yet.
+
+    Blocks are numbered from 0. `first` is the number of the block's first pair, counted from 1.
+    """
 
     number: int
     first: int
@@ -24,46 +27,52 @@ class Block(NamedTuple):
 
 
 class TextCorpus(abc.ABC):
-    """A reader of pairs in blocks from `paths`; `source` is None if its vocabulary is learned."""
+    """Base class for readers of pairs in blocks, from the files `paths`.
+
+    `source` is the `Source` of the inputs, or None for text.
+    """
 
     source = None
 
     @abc.abstractmethod
     def blocks(self, most):
-        """Yield blocks of at most `most` pairs; ValueError with the line if a file is damaged."""
+        """Yield blocks of at most `most` pairs.
+
+        The ValueError for a damaged file has the number of the line.
+        """
 
     def texts(self, block):
-        """(sources, targets) of a block: two lists of strings without line ends."""
+        """Return (sources, targets) of a block: two lists of strings without line ends."""
         return tuple(map(list, block.parts))
 
     def check(self, settings):  # noqa: B027
         """Raise ValueError if a setting of `Preparation` does not suit the sources."""
 
     def states(self):
-        """Path, size and time of each file, for JSON, to notice a changed file."""
+        """Return the path, size and time of each file, for JSON, to detect changed files."""
         return [_state(path) for path in self.paths]
 
     def side(self, sources):
-        """The sources of some pairs, in the form for filters: see `TextSide`."""
+        """Return the sources of some pairs in the form that filters use: see `TextSide`."""
         return TextSide(sources)
 
     def describe(self, source):
-        """Short text about a source, for a report."""
+        """Return a short text about a source, for a report."""
         return excerpt(source)
 
     def rows(self, subwords, sources):
-        """The rows of sources, in the form for `write_shard`."""
+        """Return the rows of sources in the form that `write_shard` accepts."""
         texts = ["" if is_blank(source) else source for source in sources]
         return rows_by_word(subwords, texts, end_of_empty=False)
 
     def learn(self, pairs, settings, **text_settings):
-        """Learn the `Subwords` of both sides, or only of the target, from a list of pairs."""
+        """Learn the `Subwords` of both sides, or only those of the target, from a list of pairs."""
         joint, size = settings.joint, settings.vocabulary_size
         return [*Subwords.train_pair(pairs, size, joint=joint, **text_settings)]
 
 
 def blocks_of_pairs(pairs, most, size_of=None, largest=None):
-    """Gather pairs into `Block`s of at most `most` pairs that end at the size `largest`."""
+    """Yield `Block`s of at most `most` pairs. A block also ends when it reaches size `largest`."""
     largest = largest or BLOCK_BYTES
     number, first, size, rows = 0, 1, 0, []
     for row in pairs:
@@ -77,23 +86,26 @@ def blocks_of_pairs(pairs, most, size_of=None, largest=None):
 
 
 def value_of(record, name):
-    """The string in a record under a name, with dots between the keys of nested records."""
+    """Return the string with a given name in a record, where dots join the keys of nested records.
+
+    Raises LookupError if it is missing, and TypeError if it is not a string.
+    """
     for key in name.split("."):
         record = record[key]
     if not isinstance(record, str):
-        raise TypeError(f"{name} is no string")
+        raise TypeError(f"{name} is not a string")
     return record
 
 
 def join_lines(text):
-    r"""A text with spaces for line ends and U+FFFD for lone surrogates, which JSON can hold."""
+    r"""Replace line ends with spaces, and lone surrogates, which JSON can contain, with U+FFFD."""
     if not text.isascii():
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\n", " ").replace("\r", " ")
 
 
 def fingerprint_of_files(paths):
-    """String that changes if a file's path or content changes."""
+    """Return a string that changes if the path, size or time of a file changes."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(json.dumps(_state(path)).encode())

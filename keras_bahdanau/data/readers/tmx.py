@@ -1,4 +1,4 @@
-"""Corpora of translation units: TMX (Translation Memory eXchange 1.4), read as a stream."""
+"""Corpora in TMX (Translation Memory eXchange 1.4), whose units are read as a stream."""
 
 import itertools
 import os
@@ -15,14 +15,14 @@ _FORMATTING = {
     "it",
     "ph",
     "ut",
-}  # elements without text of the segment
+}  # elements that contain no text of the segment
 _CHUNK = 2**16
-LONGEST_MARKUP = 2**22  # bytes of a tag or a comment, which expat rereads with each chunk
-_DEEPEST = 1000  # nested elements
+LONGEST_MARKUP = 2**22  # bytes of a tag or a comment, which expat reads again with each chunk
+_DEEPEST = 1000  # maximum number of nested elements
 _LONGEST_LANGUAGE = 100  # characters
-_NAMED = 9  # languages in an error
+_NAMED = 9  # number of languages to name in an error
 MOST_WAITING = 1000  # units with one language before the first unit with two
-# A placeholder between two words, such as a line break, separates them.
+# A placeholder between two words, such as one for a line break, separates them.
 _PLACEHOLDER = "\0"
 _BETWEEN_WORDS = re.compile("(?<=[^\\W\u2e80-\uffff])\0+(?=[^\\W\u2e80-\uffff])")
 FORMS = ("a TMX file", "an XML file")
@@ -30,11 +30,11 @@ ANY = "*all*"  # no language is the source
 
 
 class TmxFile(TextCorpus):
-    """A TMX file, plain or gzip; `sides` are two languages, "en" also for "en-GB", or None.
+    """A TMX file, plain or gzip.
 
-    Without sides the source is the language in `srclang` of the first unit, or else of the header,
-    or else the first language of the first unit; the target is the other language. `say` reports
-    both.
+    `sides` contains two languages, where "en" also matches "en-GB", or is None. If it is None, the
+    source is the `srclang` of the first unit with two languages, that of the header, or the first
+    language of the unit, in this order. The target is the other language. `say` reports both.
     """
 
     def __init__(self, path, sides=None, say=None):
@@ -49,10 +49,10 @@ class TmxFile(TextCorpus):
     def _pairs(self):
         parser, sides, waiting = _UnitParser(self.paths[0]), self.sides, []
         with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
-            # doubles with what is not parsed yet: time grows with the length of a comment
+            # read as many bytes as are not parsed yet, so that a long comment takes linear time
             read = lambda: file.read(max(_CHUNK, parser.unparsed))  # noqa: E731
             chunks = ((chunk, False) for chunk in iter(read, b""))
-            # expat 2.6 and later may hold bytes back until the last call
+            # expat 2.6 and later may defer bytes until the last call
             for chunk, is_last in itertools.chain(chunks, [(b"", True)]):
                 for language, unit in parser.feed(chunk, is_last):
                     if sides is None and len(unit) == 2:
@@ -67,7 +67,7 @@ class TmxFile(TextCorpus):
     def _report(self, sides):
         if self._say is not None:
             self._say(f"languages of the TMX {self.paths[0]!r}: {sides[0]} -> {sides[1]}")
-            self._say = None  # a corpus is read more than once
+            self._say = None  # report only once, although a corpus is read several times
 
     def _pair(self, unit, sides):
         matched = [[name for name in unit if _matches(name, side)] for side in sides or ()]
@@ -75,15 +75,15 @@ class TmxFile(TextCorpus):
             names = sorted({*unit, *(sides or ())})
             named = ", ".join([*names[:_NAMED], *["..."][: len(names) > _NAMED]])
             raise ValueError(
-                "A TMX of other than two languages needs the names of both sides. Received: "
-                f"path={self.paths[0]!r} with {named}. "
+                "If a TMX file does not have exactly two languages, both sides must be named. "
+                f"Received: path={self.paths[0]!r} with {named}. "
                 "Name source and target: --columns en,de."
             )
         return tuple(unit[names[0]] if names else "" for names in matched)
 
 
 def _code(language):
-    """The code of a language in the form for comparison, such as "en-us"."""
+    """Convert the code of a language to the form in which it is compared, such as "en-us"."""
     return language.lower().replace("_", "-")
 
 
@@ -96,7 +96,7 @@ def _matches(language, side):
 
 
 def _sides(source, languages):
-    """(source, target) out of two languages; without regions, such as "en", if these differ."""
+    """Return (source, target) from two languages, without regions if the languages differ."""
     if len({*map(_base, languages)}) == 2:
         source, languages = _base(source), [*map(_base, languages)]
     if source == languages[1]:
@@ -110,15 +110,15 @@ def _source_of(attributes):
 
 
 class _UnitParser:
-    """Translation units of a stream of XML: source language, and texts by language."""
+    """Parser of a stream of XML into translation units: (source language, texts by language)."""
 
     def __init__(self, path):
         self._path = path
         self._units, self._unit, self._language, self._text = [], None, None, None
-        self._source = ["", ""]  # languages of the header and of the unit
-        self._skipped = 0  # depth inside an element of formatting
-        self._size = 0  # characters of a unit
-        self._depth = self._fed = self.unparsed = 0  # `unparsed`: bytes of a tag without its end
+        self._source = ["", ""]  # languages given by the header and by the unit
+        self._skipped = 0  # depth inside a formatting element
+        self._size = 0  # number of characters in the unit
+        self._depth = self._fed = self.unparsed = 0  # `unparsed`: bytes of an incomplete tag
         self._parser = xml.parsers.expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -128,16 +128,16 @@ class _UnitParser:
         self._parser.SkippedEntityHandler = self._refuse_entity
 
     def feed(self, chunk, is_last=False):
-        """Return the units that end in a chunk of bytes."""
+        """Parse a chunk of bytes, and return the units that end in it."""
         self._units = []
         try:
             self._parser.Parse(chunk, is_last)
         except xml.parsers.expat.ExpatError as error:
-            raise self._damaged(f"whose line {error.lineno} is no XML: {error}") from None
+            raise self._damaged(f"whose line {error.lineno} is not XML: {error}") from None
         except (LookupError, ValueError) as error:
             if "Received: " in str(error):
                 raise
-            raise self._damaged(f"whose encoding is not read: {error}") from None
+            raise self._damaged(f"whose encoding is not supported: {error}") from None
         self._fed += len(chunk)
         self.unparsed = self._fed - max(0, self._parser.CurrentByteIndex)
         if self.unparsed > LONGEST_MARKUP:
@@ -149,7 +149,7 @@ class _UnitParser:
 
     def _damaged(self, reason):
         return ValueError(
-            f"A TMX file must be whole XML without entities of its own. Received: "
+            f"A TMX file must be complete XML that declares no entities. Received: "
             f"path={self._path!r}, {reason}. Correct it, or write it again."
         )
 
@@ -159,7 +159,7 @@ class _UnitParser:
     def _start(self, name, attributes):
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise self._damaged(f"with more than {_DEEPEST:,} elements inside each other")
+            raise self._damaged(f"with more than {_DEEPEST:,} nested elements")
         if self._text is not None:
             if name == "ph" and not self._skipped:
                 self._text.append(_PLACEHOLDER)
@@ -174,7 +174,7 @@ class _UnitParser:
             if len(language) > _LONGEST_LANGUAGE:
                 raise self._damaged(f"with a language of {len(language):,} characters")
             self._language = _code(language)
-            self._count(len(language) + 1)  # there may be any number of empty texts
+            self._count(len(language) + 1)  # 1, because there may be any number of empty texts
         elif name == "seg" and self._unit is not None:
             self._text = []
 
@@ -184,7 +184,7 @@ class _UnitParser:
             self._count(len(text))
 
     def _count(self, characters):
-        """Bound the memory of one unit, in all its languages."""
+        """Limit the memory of one unit, in all its languages."""
         self._size += characters
         if self._size > LONGEST_LINE:
             line = self._parser.CurrentLineNumber

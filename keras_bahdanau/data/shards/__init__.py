@@ -1,1 +1,1 @@
-"""Corpora larger than memory: shards of token ids, and the manifests of files."""
+"""Corpora larger than memory, which are stored as shards of token ids and of files."""

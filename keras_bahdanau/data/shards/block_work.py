@@ -1,4 +1,7 @@
-"""The work on one block of a corpus, in any process: scan, duplicates, sample, ids."""
+"""The work on a block of a corpus: filtering, duplicates, sampling and encoding.
+
+Any process can do the work on any block.
+"""
 
 import json
 import zipfile
@@ -17,17 +20,21 @@ from keras_bahdanau.text.id_rows import rows_by_word
 
 SCANS, ENTRIES = "scans", "entries"  # temporary directories next to the shards
 _DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error)
-AT_ONCE = 2**22  # hashes that are sorted together: some 150 MB
+AT_ONCE = 2**22  # number of hashes to sort together: some 150 MB
 LARGEST = 2**64 - 1
 
 
 def scan_block(corpus, filters, directory, block):
-    """Filter a `Block`, write what later steps need, and return the input of `FilterReport.add`."""
+    """Filter a `Block`, and write to `directory` what the later steps need.
+
+    Returns the arguments for `FilterReport.add`. A block that was filtered before is not filtered
+    again.
+    """
     path = _scan(directory, block.number)
     try:
         read_scan(directory, block.number)
         return json.loads(_read(path, "summary").tobytes())
-    except _DAMAGE:  # or it is not there
+    except _DAMAGE:  # or the file is missing
         pass
     sources, targets = corpus.texts(block)
     verdicts = verdicts_of(filters, sources, targets, corpus.side)
@@ -49,13 +56,16 @@ def scan_block(corpus, filters, directory, block):
 
 
 def read_scan(directory, number):
-    """The hashes of the pairs of a block that are kept, and their rows: two arrays `(kept,)`."""
+    """Return (hashes, rows) of the pairs that are kept in a block: two arrays `(kept,)`."""
     path = _scan(directory, number)
     return _read(path, "hashes"), _read(path, "rows")
 
 
 def sample_block(corpus, directory, largest, job):
-    """The different pairs of a block with hashes up to the largest; `job` is (`Block`, repeats)."""
+    """Return the pairs of a block whose hashes are at most `largest`, without duplicates.
+
+    `job` is (`Block`, rows of repeated pairs).
+    """
     block, repeated = job
     hashes, rows = read_scan(directory, block.number)
     chosen = np.setdiff1d(rows[hashes <= np.uint64(largest)], repeated)
@@ -64,7 +74,10 @@ def sample_block(corpus, directory, largest, job):
 
 
 def encode_block(corpus, source, target, directory, job):
-    """Write the shard of a job, (number, `Block`, rows to drop), unless it exists; its entry."""
+    """Write a shard, unless it already exists, and return its entry.
+
+    `job` is (number of the shard, `Block`, rows to drop).
+    """
     number, block, left_out = job
     record = Path(directory) / ENTRIES / f"{number:05d}.json"
     entry = _whole_entry(directory, record)
@@ -79,7 +92,10 @@ def encode_block(corpus, source, target, directory, job):
 
 
 def repeated_examples(corpus, blocks, repeated):
-    """(number, source, target) of the first repeated pairs, from rows to drop of each block."""
+    """Return (number, source, target) for the first repeated pairs.
+
+    `repeated` contains the rows of repeated pairs in each block.
+    """
     examples, left = [], min(SHOWN, sum(map(len, repeated)))
     for block, rows in zip(blocks, repeated, strict=False):
         if len(examples) >= left:
@@ -101,7 +117,7 @@ def _read(path, name):
 
 
 def _whole_entry(directory, record):
-    """The entry of a shard whose files are unchanged; None for any other."""
+    """Return the entry of an existing shard if its files are unchanged, and None otherwise."""
     try:
         entry = read_sealed_json(record)
         for name, expected in entry["sha256"].items():
@@ -114,9 +130,9 @@ def _whole_entry(directory, record):
 
 
 def pair_hashes(sources, targets):
-    """Hashes of pairs, the same on every machine: uint64 `(pairs,)`.
+    """Compute hashes of pairs, which are the same on every machine: uint64 `(pairs,)`.
 
-    Two different pairs out of n collide with a probability of n^2 / 2^65: 1 in 90,000 for n = 2e7.
+    The probability of a collision among n different pairs is n^2 / 2^65: 1 in 90,000 for n = 2e7.
     """
     hashes = [
         blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
@@ -126,10 +142,15 @@ def pair_hashes(sources, targets):
 
 
 def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
-    """(repeated rows of each block, largest of the `sample` smallest hashes, a random sample).
+    """Find the repeated pairs of a corpus, and a bound for sampling pairs at random.
 
-    `read(block)` returns (hashes, rows), uint64 and int `(pairs,)`, once for each `at_once` pairs:
-    8 bytes a pair on disk, 25 bytes for each that is sorted in memory.
+    `read(block)` returns (hashes, rows), uint64 and int arrays `(pairs,)`. It is called for all
+    blocks once for every `at_once` pairs in the corpus. A pair takes 8 bytes on disk, and 25 bytes
+    of memory while it is sorted.
+
+    Returns:
+        (repeated rows of each block, largest of the `sample` smallest different hashes). Pairs with
+        hashes up to this one are a random sample.
     """
     parts = max(1, -(-pairs // at_once))
     repeated = [[np.zeros(0, np.int64)] for _ in range(blocks)]
@@ -137,7 +158,7 @@ def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
     left, largest = sample, LARGEST
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):
         hashes, rows, ends = _between(read, blocks, low, high)
-        order = np.argsort(hashes, kind="stable")  # the first of equal hashes stays first
+        order = np.argsort(hashes, kind="stable")  # of equal hashes, the first pair stays first
         ordered = hashes[order]
         again = np.zeros(len(order), bool)
         again[1:] = ordered[1:] == ordered[:-1]
@@ -152,7 +173,7 @@ def find_repeated(read, blocks, pairs, sample=0, at_once=AT_ONCE):
 
 
 def _between(read, blocks, low, high):
-    """(hashes, rows, ends): hashes from `low` to below `high`, and where blocks end."""
+    """Return (hashes, rows, ends) for the hashes in [`low`, `high`); a block ends at each end."""
     hashes, rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
     for block in range(blocks):
         block_hashes, block_rows = read(block)

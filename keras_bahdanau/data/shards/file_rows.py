@@ -1,4 +1,4 @@
-"""Sources that are files, such as images: read from a manifest, kept in shards, decoded late."""
+"""Sources that are files, such as images: listed in a manifest, stored in shards, decoded late."""
 
 import bisect
 import itertools
@@ -19,18 +19,24 @@ from keras_bahdanau.files.whole_file import read_or
 from keras_bahdanau.text.folding import FOLD, KEPT
 from keras_bahdanau.text.subwords import Subwords
 
-LARGEST_FILE = 2**30  # bytes of a source
-AT_ONCE = 16  # files that are decoded together to find broken ones
-SHARD_BYTES = 2**26  # bytes of the files of a shard, unless one file is larger
+LARGEST_FILE = 2**30  # maximum number of bytes in a source
+AT_ONCE = 16  # number of files to decode together when broken ones are searched
+SHARD_BYTES = 2**26  # bytes of the files in a shard, unless a single file is larger
 _OF_SOURCE_TEXT = ("source_script", "symbols")
 
 
 class ManifestCorpus(TextCorpus):
-    """The files that a manifest names, with their texts; shards hold files and ids of the texts.
+    """The files listed in a manifest, with their texts.
 
-    `path` is that of the manifest: see `read_manifest`. `source` is the `Source` that reads the
-    files. Raises FileNotFoundError if the manifest, or a file that it names, does not exist;
-    ValueError if the source reads no files, or a line of the manifest has another form.
+    Its shards contain the files and the token ids of the texts.
+
+    Args:
+        path: Path of the manifest: see `read_manifest`.
+        source: `Source` that reads the files.
+
+    Raises:
+        FileNotFoundError: If the manifest, or a file that it lists, does not exist.
+        ValueError: If the source does not read files, or a line of the manifest is invalid.
 
     Example:
         >>> corpus = ManifestCorpus("formulas/train.tsv", ImageSource(height=64, width=640))
@@ -40,26 +46,26 @@ class ManifestCorpus(TextCorpus):
     def __init__(self, path, source):
         if source.inputs_are != "files":
             raise ValueError(
-                "A manifest names files. Received: "
+                "A manifest needs a source that reads files. Received: "
                 f"path={os.fspath(path)!r}, for a {type(source).__name__}, which reads "
-                f"{source.inputs_are}. Give a source of files."
+                f"{source.inputs_are}. Give another source."
             )
         self.paths = [os.fspath(path)]
         self.source = source
-        read_manifest(path)  # so that it is checked first
+        read_manifest(path)  # to check it now
 
     def check(self, settings):
         for name in _OF_SOURCE_TEXT:
             if getattr(settings, name):
                 raise ValueError(
-                    f"`{name}` is for a source of text. Received: {name}="
+                    f"`{name}` is only for text sources. Received: {name}="
                     f"{getattr(settings, name)!r} with the manifest {self.paths[0]!r}. Leave it "
                     "out."
                 )
-        if not settings.drop_broken:  # a training would take each one for damage
+        if not settings.drop_broken:  # in training, each broken file would look like damage
             raise ValueError(
-                "Files of shards can be decoded. Received: drop_broken=False with the manifest "
-                f"{self.paths[0]!r}. Leave --keep-broken out."
+                "Shards must not contain broken files. Received: drop_broken=False with the "
+                f"manifest {self.paths[0]!r}. Leave --keep-broken out."
             )
 
     def blocks(self, most):
@@ -91,7 +97,10 @@ class ManifestCorpus(TextCorpus):
 
 
 class FileContents(NamedTuple):
-    """Content of files, one after another: `values` uint8; `starts`, `sizes` int `(rows,)`."""
+    """The contents of files, one after another.
+
+    `values` is a uint8 array of all bytes; `starts` and `sizes` are int arrays `(rows,)`.
+    """
 
     values: Any
     starts: Any
@@ -101,7 +110,10 @@ class FileContents(NamedTuple):
 
 
 class FileRows:
-    """Rows of files, read and decoded when a batch asks for them; `lengths` int `(rows,)`."""
+    """Rows of files, which are read and decoded only when a batch is created.
+
+    `lengths` is an int array `(rows,)` of the positions of each file.
+    """
 
     def __init__(self, source, contents, lengths):
         self.lengths = lengths
@@ -110,7 +122,10 @@ class FileRows:
 
     @classmethod
     def read(cls, source, paths):
-        """Rows of files outside shards, in memory; ValueError for more than 2^30 bytes."""
+        """Read the rows of files that are not in shards into memory.
+
+        Raises ValueError for a file of more than 2^30 bytes.
+        """
         files = [read_or(b"", _content, path) for path in paths]
         sizes = np.fromiter(map(len, files), np.int64, len(files))
         contents = FileContents(
@@ -124,7 +139,7 @@ class FileRows:
         return cls(parts[0]._source, contents, np.concatenate([part.lengths for part in parts]))
 
     def part(self, first, end):
-        """The rows of one shard from `first` to before `end`."""
+        """Return the rows of a single shard from `first` up to, but not including, `end`."""
         (contents,) = self._contents
         starts, sizes = contents.starts[first:end], contents.sizes[first:end]
         part = contents._replace(starts=starts, sizes=sizes, first=contents.first + first)
@@ -135,13 +150,16 @@ class FileRows:
         return {"bytes": contents.values, "sizes": contents.sizes, "lengths": self.lengths}
 
     def padded(self, members, shape):
-        """The member rows as features of a shape `(rows, source_time)`: see `Source.rows`."""
+        """Return the rows `members` as features of shape `(rows, source_time)`: see `Source.rows`.
+
+        The ValueError for a changed file has the number of its row.
+        """
         rows = self._source.rows([self._file(member) for member in members])
         features = rows.padded(np.arange(len(members)), shape)
         wrong = (rows.lengths != self.lengths[members]) | getattr(rows, "broken", False)
         for member in members[wrong]:
             contents, row = self._locate(member)
-            reason = f"the file of row {contents.first + row} is not as it was written"
+            reason = f"the file of row {contents.first + row} has changed since it was written"
             raise contents.damaged(Damage(reason))
         return features
 
@@ -156,7 +174,7 @@ class FileRows:
 
 
 class FileSide:
-    """Files as the source side of `filters.TextSide`: empty, or broken after their headers."""
+    """Files as the source side in filters, with the methods of `filters.TextSide`."""
 
     def __init__(self, source, paths):
         self.lines = paths
@@ -164,13 +182,13 @@ class FileSide:
         self._source, self._positions = source, None
 
     def blank(self):
-        """Bool `(pairs,)`: files without a position, by their headers."""
+        """Return a bool array `(pairs,)`: True for files whose header shows no positions."""
         if self._positions is None:
             self._positions = self._source.rows(self.lines).lengths
         return self._positions == 0
 
     def broken(self):
-        """Bool `(pairs,)`: files that can't be decoded."""
+        """Return a bool array `(pairs,)`: True for files that can't be decoded."""
         broken = np.zeros(len(self.lines), bool)
         for first in range(0, len(broken), AT_ONCE):
             part = slice(first, first + AT_ONCE)
@@ -180,7 +198,7 @@ class FileSide:
         return broken
 
     def count(self, pattern):
-        """Int `(pairs,)`: zeros, since files have no characters."""
+        """Return zeros `(pairs,)`, because files have no characters."""
         return self.lengths
 
 
@@ -188,7 +206,7 @@ def _content(path):
     size = os.stat(path).st_size
     if size > LARGEST_FILE:
         raise ValueError(
-            f"A file of a corpus must have at most {LARGEST_FILE:,} bytes. Received: "
-            f"path={os.fspath(path)!r} with {size:,}. Split it, or leave it out."
+            f"A file in a corpus must have at most {LARGEST_FILE:,} bytes. Received: "
+            f"path={os.fspath(path)!r} with {size:,} bytes. Split it, or leave it out."
         )
     return Path(path).read_bytes()

@@ -1,4 +1,4 @@
-"""Work for several processes, with results in the order of the jobs."""
+"""Jobs that run in several processes, with results in the order of the jobs."""
 
 import collections
 import concurrent.futures
@@ -17,14 +17,14 @@ import time
 from keras_bahdanau.files.own_process import module_command
 from keras_bahdanau.settings.checks import counted
 
-AHEAD = 2  # pending or finished jobs for each process; bounds the memory
+AHEAD = 2  # pending or finished jobs per process, which limits the memory
 
 
 class WorkerPool:
-    """Processes for picklable functions of one argument, which end with this one.
+    """Processes that call picklable functions of one argument, and end when this process ends.
 
-    They are not `multiprocessing` processes: those, and its resource tracker, import modules of the
-    current directory in place of Python's own.
+    They are not `multiprocessing` processes, because these, and its resource tracker, would import
+    modules from the current directory in place of those of the standard library.
     """
 
     def __init__(self, number):
@@ -44,7 +44,7 @@ class WorkerPool:
         self._block.close()
 
     def results(self, function, jobs):
-        """Yield results in the order of the jobs; RuntimeError if a process was killed."""
+        """Yield results in the order of the jobs. Raises RuntimeError if a process was killed."""
         if self.number <= 1:
             yield from map(function, jobs)
             return
@@ -65,7 +65,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """A process that answers calls, started by the first call."""
+    """A process that runs calls. The first call starts it."""
 
     def __init__(self):
         self._process = None
@@ -74,7 +74,7 @@ class _Worker:
         return self
 
     def run(self, function, job):
-        """The result of a function, or its error."""
+        """Return the result of a function, or raise its error."""
         if self._process is None:
             _check_begun()
             self._process = subprocess.Popen(
@@ -95,8 +95,9 @@ class _Worker:
             answer = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             raise RuntimeError(
-                "Each process must come to its end. Received: one that was killed, as by a system "
-                "without memory. Use fewer workers, and run it again: it resumes."
+                "All processes must finish their work. Received: a process that was killed, for "
+                "example because the system is out of memory. Run it again with fewer workers to "
+                "resume."
             ) from None
         result, error = pickle.loads(answer)
         if error is not None:
@@ -110,7 +111,7 @@ class _Worker:
 
 
 def _path_of_workers():
-    """Entries of `sys.path`, without the current directory unless the program is in it."""
+    """Return `sys.path` without the current directory, unless the program is in that directory."""
     file = getattr(sys.modules["__main__"], "__file__", None)
     ignored = {os.path.realpath(os.curdir)}
     if file:
@@ -119,7 +120,7 @@ def _path_of_workers():
 
 
 def _begin(path_and_main):
-    """Import the classes of the program that started this process."""
+    """Import the program that started this process, for its classes and functions."""
     global _begun
     path, main = path_and_main
     sys.path += [entry for entry in path if entry not in sys.path]
@@ -134,17 +135,17 @@ _begun = True  # False while a worker imports the program
 def _check_begun():
     if not _begun:
         raise RuntimeError(
-            "Importing a program in several workers must start no work. Received: one that "
-            'does. Put its calls behind `if __name__ == "__main__":`, or give workers=1.'
+            "A program must be importable without starting work in workers. Received: one that "
+            'starts it. Put the calls under `if __name__ == "__main__":`, or give workers=1.'
         )
 
 
 def main():
-    """Answer the calls on standard input, until the parent ends or closes it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent
+    """Run the calls from standard input, until the parent process ends or closes it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interruptions
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what a function prints must not mix with answers
+    os.dup2(2, 1)  # the output of functions must not be mixed with answers
     calls = queue.SimpleQueue()
 
     def follow():
@@ -161,20 +162,23 @@ def main():
 
 
 def _answer(call):
-    """Pickle of (result, error) of a call."""
+    """Run a call, and pickle (result, error)."""
     try:
         function, job = pickle.loads(call)
         return pickle.dumps((function(job), None))
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # its class has other arguments
+        except Exception:  # its constructor has other arguments
             error = RuntimeError(" ".join(f"{type(error).__name__}: {error}".split()))
         return pickle.dumps((None, error))
 
 
 def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, total=None):
-    """Yield results, and `say` every `interval` seconds how many pairs are `done` and how fast."""
+    """Yield results, and report the number of pairs and the speed every `interval` seconds.
+
+    `size` returns the number of pairs in a result. `done` is a verb, such as "filtered".
+    """
     began = reported = clock()
     count = 0
     for result in results:
@@ -186,15 +190,15 @@ def report_rate(results, size, done, say, interval=10.0, clock=time.monotonic, t
             say(f"{counted(count, 'pairs')} {done}, {_rate(count, now - began, total)}")
     seconds = max(clock() - began, 1e-9)
     pairs = counted(count, "pairs")
-    say(f"{pairs} {done} in {seconds:,.0f} s, {count / seconds:,.0f} a second")
+    say(f"{pairs} {done} in {seconds:,.0f} s, {count / seconds:,.0f} per second")
 
 
 def _rate(count, seconds, total):
     rate = count / seconds
     if not total or not rate:
-        return f"{rate:,.0f} a second"
+        return f"{rate:,.0f} per second"
     minutes = math.ceil((total - count) / rate / 60)
-    return f"{rate:,.1f} a second, {minutes:,} min left"
+    return f"{rate:,.1f} per second, {minutes:,} min left"
 
 
 if __name__ == "__main__":  # a worker

@@ -1,4 +1,4 @@
-"""Settings of a preparation of parallel text, for Python and the command line."""
+"""Settings for preparing parallel text, for Python and the command line."""
 
 import dataclasses
 import functools
@@ -18,11 +18,11 @@ from keras_bahdanau.settings.option import (
 from keras_bahdanau.text.folding import FOLD, KEPT
 
 WORKERS = optional(limits.WORKERS)
-_NAMES = Check("names with commas between", lambda value: isinstance(value, str))
+_NAMES = Check("names separated by commas", lambda value: isinstance(value, str))
 
 
 def _are_scripts(value):
-    import regex  # which takes its time
+    import regex  # slow
 
     names = value.split(",") if isinstance(value, str) else [""]
     try:
@@ -35,7 +35,7 @@ def _are_scripts(value):
 
 
 _SCRIPT = optional(
-    Check("names of Unicode scripts with commas between, such as Latin", _are_scripts)
+    Check("names of Unicode scripts separated by commas, such as Latin", _are_scripts)
 )
 _RATIO = Check(
     "0, or a number in [1, 1000]",
@@ -49,7 +49,7 @@ filter_field = functools.partial(option, heading="Filters")
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Filters of pairs of texts.
+    """Filters for pairs of texts.
 
     Raises:
         ValueError: If a value is out of range.
@@ -59,37 +59,41 @@ class Filters:
     """
 
     drop_empty: bool = filter_field(
-        True, flag(), "Drop pairs with a side of white space alone.", off="keep-empty"
+        True, flag(), "Drop pairs with a side that is empty or only white space.", off="keep-empty"
     )
     drop_broken: bool = filter_field(
         True,
         flag(),
-        "Drop pairs with bytes that are not UTF-8, replacement characters or control characters.",
+        "Drop pairs with invalid UTF-8, replacement characters or control characters.",
         off="keep-broken",
     )
     max_characters: int = filter_field(
-        1000, integer(0, 2**26), "Drop pairs with a side of more characters; 0 keeps them."
+        1000,
+        integer(0, 2**26),
+        "Drop pairs with more than this many characters on a side. 0 keeps all.",
     )
     max_ratio: float = filter_field(
         9.0,
         _RATIO,
-        "Drop pairs of which one side has more than this many times the characters of the other; "
-        "0 keeps them.",
+        "Drop pairs where one side has more than this many times the characters of the other. 0 "
+        "keeps all.",
     )
     drop_copies: bool = filter_field(
-        True, flag(), "Drop pairs whose two sides are the same.", off="keep-copies"
+        True, flag(), "Drop pairs whose two sides are identical.", off="keep-copies"
     )
     source_script: str | None = filter_field(
         None,
         _SCRIPT,
-        "Drop pairs of whose source at least half of the letters have another Unicode script than "
-        "these, such as Latin, or Han,Hiragana,Katakana.",
+        "Drop pairs if at least half of the source's letters are not in these Unicode scripts, "
+        "such as Latin, or Han,Hiragana,Katakana.",
     )
-    target_script: str | None = filter_field(None, _SCRIPT, "The same for the target.")
+    target_script: str | None = filter_field(
+        None, _SCRIPT, "Scripts of the target, as source_script."
+    )
     drop_duplicates: bool = filter_field(
         True,
         flag(),
-        "Drop pairs that came before, with both sides the same.",
+        "Drop pairs that are identical to an earlier pair on both sides.",
         off="keep-duplicates",
     )
 
@@ -101,7 +105,7 @@ class Filters:
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preparation(Filters):
-    """Settings of `prepare`: the filters, the vocabulary and the size of shards.
+    """Settings for `prepare`: the filters, the vocabulary and the size of shards.
 
     Raises:
         ValueError: If a value is out of range.
@@ -111,38 +115,43 @@ class Preparation(Filters):
     """
 
     vocabulary_size: int = option(
-        32_000, limits.VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
+        32_000,
+        limits.VOCABULARY_SIZE,
+        "Number of tokens in each vocabulary; fewer if the text does not have that many.",
     )
     model_type: str = option(
         "bpe",
         one_of("bpe", "unigram", "char", "grapheme", "word"),
-        'Vocabulary of SentencePiece: {choices}. "bpe" splits text fastest.',
+        'Type of vocabulary: {choices}. "bpe" is the fastest at splitting text.',
     )
     normalization: str = option(
         FOLD,
         one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", FOLD),
-        'Unicode normalization of both sides: {choices}. "fold" keeps the characters of targets, '
-        "as in train.",
+        'Unicode normalization of both sides: {choices}. "fold" leaves the characters of targets '
+        "unchanged, as in train.",
     )
-    joint: bool = option(True, flag(), "One vocabulary for both sides.", off="separate")
+    joint: bool = option(True, flag(), "Use one vocabulary for both sides.", off="separate")
     symbols: str = option(
         "",
         _NAMES,
-        "Names with commas between, such as <2de>,<2fr>, each of which is one token always.",
+        "Names separated by commas, such as <2de>,<2fr>, each of which is always a single token.",
     )
     sample: int = option(
         1_000_000,
         integer(1, 10_000_000),
-        "Pairs that the vocabulary is learnt from, the same for the same corpus.",
+        "Number of pairs from which the vocabulary is learned. The same corpus always gives the "
+        "same sample.",
     )
     shard_pairs: int = option(
-        100_000, integer(1, 1_000_000), "Pairs that are read for one shard, filtered ones included."
+        100_000,
+        integer(1, 1_000_000),
+        "Number of pairs to read for each shard, including those that are dropped.",
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.symbols:
-            from keras_bahdanau.text.vocabulary import training_settings  # takes its time
+            from keras_bahdanau.text.vocabulary import training_settings  # slow
 
             normalization, symbols = self.text_settings.values()
             normalization = KEPT if normalization == FOLD else normalization
@@ -150,6 +159,6 @@ class Preparation(Filters):
 
     @property
     def text_settings(self):
-        """The settings of `Subwords.train_pair` that are neither size nor type."""
+        """The settings for `Subwords.train_pair`, except the size and the type."""
         symbols = tuple(filter(None, self.symbols.split(",")))
         return {"normalization": self.normalization, "symbols": symbols}

@@ -1,4 +1,4 @@
-"""Parallel text to shards: filtered, split into ids by several processes, resumable."""
+"""Preparation of shards: several processes filter text and split it into ids, and can resume."""
 
 import contextlib
 import dataclasses
@@ -40,7 +40,7 @@ PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
-    """`FilterReport` of the pairs that the filters of `prepare` would drop; writes nothing."""
+    """Return a `FilterReport` of the pairs that `prepare` would drop, without writing any files."""
     check_value("workers", workers, WORKERS)
     corpus.check(settings or Preparation())
     with tempfile.TemporaryDirectory() as draft, WorkerPool(workers or usable_cores()) as processes:
@@ -53,29 +53,30 @@ def prepare(
 ):
     """Write a corpus as shards of ids, completely or not at all, and return its `Shards`.
 
-    The text is read three times: to filter it, to learn the vocabulary from a sample, unless it is
-    given, and to split it. Shards are the same for any number of processes. The same call resumes
-    after a kill: shards whose checksums are right stay.
+    The text is read three times: to filter it, to learn the vocabulary from a sample (unless a
+    vocabulary is given), and to split it. The shards do not depend on the number of processes. If
+    the process is killed, the same call resumes, and keeps all shards with correct checksums.
 
     Args:
-        corpus: What `open_corpus` gives, or a `ManifestCorpus`.
-        out: Path of the directory to make.
-        settings: `Preparation`, or None for its defaults.
-        vocabularies: (source, target), two `Subwords`, the first ignored if the corpus has a
-            source; the first may be a `TextSource`, which keeps its place of features; None to
-            learn them.
-        workers: Integer, number of processes; None for one per core. With several, the calling
-            program must be importable: `if __name__ == "__main__":`.
-        say: Function of one string, which reports the progress.
-        load: Function that loads TensorFlow in its own way, which only the card needs.
+        corpus: Corpus from `open_corpus`, or a `ManifestCorpus`.
+        out: Path of the directory to create.
+        settings: `Preparation`, or None for the defaults.
+        vocabularies: (source, target), two `Subwords`, or None to learn them. The first may also be
+            a `TextSource`, which keeps the position of its features. It is ignored if the corpus
+            has a source.
+        workers: Integer, the number of processes; None for one per core. With several processes,
+            the calling program must be importable, so put the call under
+            `if __name__ == "__main__":`.
+        say: Function of one string, which reports progress.
+        load: Function that loads TensorFlow, which is needed only for the card.
 
     Raises:
-        BlockingIOError: If another process prepares this directory.
+        BlockingIOError: If another process is preparing this directory.
         FileExistsError: If the directory exists.
         OSError: If the disk is full.
         RuntimeError: If a process was killed.
-        ValueError: If a file is damaged, no pair is left, or an unfinished corpus had other files
-            or settings.
+        ValueError: If a file is damaged, no pair is left, or an unfinished preparation began with
+            other files or settings.
 
     Example:
         >>> corpus = open_corpus("train.en.gz", "train.de.gz")
@@ -98,13 +99,13 @@ def prepare(
 
 
 class _Work:
-    """The passes over a corpus; the constructor runs the filters and keeps their `report`."""
+    """The passes over a corpus. The constructor runs the filters and stores their `report`."""
 
     def __init__(self, corpus, settings, directory, workers, say):
         self._corpus, self._settings, self._directory = corpus, settings, Path(directory)
         self._workers, self._say = workers, say
         self.report = FilterReport()
-        self._passed = []  # pairs of each block
+        self._passed = []  # number of pairs in each block that passed the filters
         scan = functools.partial(scan_block, corpus, settings, self._directory)
         for block in self._each("filtered", scan, self._blocks(), lambda block: block["pairs"]):
             self.report.add(**block)
@@ -119,16 +120,17 @@ class _Work:
             self.report.add(0, {"duplicate": count}, {"duplicate": examples})
 
     def check(self):
-        """Raise ValueError if no pairs are kept, or too many for one corpus."""
+        """Raise ValueError if no pairs are kept, or too many for a single corpus."""
         if not self.report.kept:
             raise ValueError(
                 "At least one pair must pass the filters. "
-                f"Received: {self.report.pairs:,} pairs, of which none does. Switch off a filter."
+                f"Received: {self.report.pairs:,} pairs, none of which does. Turn off a filter."
             )
         if len(self._passed) > MOST_SHARDS:
             raise ValueError(
-                f"A corpus has at most {MOST_SHARDS:,} shards. Received: shard_pairs="
-                f"{self._settings.shard_pairs!r} for {self.report.pairs:,} pairs. Raise it."
+                f"A corpus can have at most {MOST_SHARDS:,} shards. Received: shard_pairs="
+                f"{self._settings.shard_pairs!r} for {self.report.pairs:,} pairs. Raise "
+                "shard_pairs."
             )
 
     def _blocks(self):
@@ -138,7 +140,7 @@ class _Work:
         return report_rate(self._workers.results(function, jobs), size, done, self._say)
 
     def vocabularies(self):
-        """(source, target) `Subwords`, learnt from a sample or read."""
+        """Return (source, target) `Subwords`, which are learned from a sample, or read."""
         path = self._directory / VOCABULARIES
         with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
             configs = read_sealed_json(path)["sides"]
@@ -147,8 +149,8 @@ class _Work:
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
         pairs = [pair for part in self._each("sampled", sample, jobs, len) for pair in part]
-        pairs.sort(key=lambda pair: tuple(map(str, pair)))  # for unigrams their order matters
-        self._say(f"learning the vocabulary of {counted(len(pairs), 'pairs')}")
+        pairs.sort(key=lambda pair: tuple(map(str, pair)))  # the order matters for unigrams
+        self._say(f"learning the vocabulary from {counted(len(pairs), 'pairs')}")
         settings = self._settings
         text_settings = {"model_type": settings.model_type, "exact": False}
         text_settings |= settings.text_settings
@@ -159,14 +161,14 @@ class _Work:
         return sides[0], sides[-1]
 
     def shards(self, source, target):
-        """The entries of the shards; missing shards are written."""
+        """Write the shards that are missing, and return the entries of all shards."""
         (self._directory / ENTRIES).mkdir(exist_ok=True)
         encode = functools.partial(encode_block, self._corpus, source, target, self._directory)
         written = self._each("encoded", encode, self._jobs(), lambda entry: entry["pairs"])
         return list(written)
 
     def _jobs(self):
-        """(number of the shard, block, rows to leave out) of each block with pairs to keep."""
+        """Yield (number of the shard, block, rows to drop) for each block with pairs to keep."""
         number, nothing = 0, self._repeated[0][:0]
         for block, passed, repeated in zip(
             self._blocks(), self._passed, self._repeated, strict=True
@@ -178,7 +180,7 @@ class _Work:
 
 
 def _plan(corpus, settings, vocabularies):
-    """All settings that determine the shards, for `_draft` and the card."""
+    """Return all settings that determine the shards, for `_draft` and the card."""
     return {
         "files": corpus.states(),
         "form": [
@@ -193,11 +195,11 @@ def _plan(corpus, settings, vocabularies):
 
 @contextlib.contextmanager
 def _draft(out, plan, say):
-    """The directory to write to first: new, or left by a killed run of the same plan."""
+    """Context manager for the draft directory: a new one, or one left by a killed run."""
     _check_absent(out)
     draft = out.with_name(f".preparing-{out.name}")
     with existing(out.parent), owned(out, say):
-        _check_absent(out)  # another process may have ended in the meantime
+        _check_absent(out)  # another process may have created it in the meantime
         path = draft / PLAN
         if path.is_file():
             _check_plan(path, plan)
@@ -208,9 +210,9 @@ def _draft(out, plan, say):
         write_json(path, plan)
         try:
             yield draft
-        except Unreadable:  # for the time being
+        except Unreadable:  # temporarily
             raise
-        except ValueError:  # of the files or the settings: there is nothing to resume
+        except ValueError:  # wrong files or settings: there is nothing to resume
             shutil.rmtree(draft, ignore_errors=True)
             raise
 
@@ -219,7 +221,7 @@ def _check_absent(out):
     if out.exists():
         raise FileExistsError(
             f"An output must not exist yet. Received: out={str(out)!r}. "
-            "Choose another name, or remove it."
+            "Choose another name, or remove the output."
         )
 
 
@@ -228,25 +230,25 @@ def _check_plan(path, plan):
         earlier = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         earlier = {}
-    plan = json.loads(json.dumps(plan))  # as JSON has it
+    plan = json.loads(json.dumps(plan))  # with the types that JSON has
     different = [name for name in plan if earlier.get(name) != plan[name]]
     if different:
         raise ValueError(
             "A preparation resumes with the files and settings that it began with. Received: "
-            f"other {' and '.join(different)} than those in {str(path.parent)!r}. Use those, or "
-            "remove this directory."
+            f"{' and '.join(different)} that differ from those in {str(path.parent)!r}. Give the "
+            "same again, or remove this directory."
         )
 
 
 def _published(draft, out, entries, sides, plan):
-    from keras_bahdanau.sources.text_source import source_of  # which loads TensorFlow
+    from keras_bahdanau.sources.text_source import source_of  # loads TensorFlow
 
     source, target = sides
-    # no column of a corpus has features: learned symbols are tags, which come first
+    # a corpus has no column of features, so learned symbols are tags, which come first
     tagged = isinstance(source, Subwords) and source.symbols
     source = source_of(source, feature_place=FIRST if tagged else LAST)
     write_card(draft, entries, source, target, plan["settings"])
-    # the plan is written last: a draft without it belongs to no plan
+    # the plan is removed last, because a draft without a plan can't be resumed
     for name in (ENTRIES, SCANS):
         shutil.rmtree(draft / name)
     for name in (VOCABULARIES, PLAN):

@@ -1,4 +1,4 @@
-"""Files of a corpus in shards: its card, and arrays that are mapped into memory."""
+"""The files of a corpus in shards: its card, and arrays that are mapped into memory."""
 
 import os
 import re
@@ -27,17 +27,17 @@ _ENTRY_FORMS = {
 
 
 def parts_of(inputs):
-    """The parts of each side of a shard with inputs of a form: see `Source.inputs_are`."""
+    """Return the parts of each side of a shard, for a form of inputs: see `Source.inputs_are`."""
     return {"source": OF_FILES if inputs == "files" else OF_IDS, "target": OF_IDS}
 
 
 def names_of(inputs):
-    """Names of the files of a shard."""
+    """Return the names of the files of a shard."""
     return [f"{side}.{part}.npy" for side, parts in parts_of(inputs).items() for part in parts]
 
 
 def parsed_card(path):
-    """The dictionary of a corpus's card; `Damage` if a value is missing or wrong."""
+    """Read the card of a corpus as a dictionary. Raises `Damage` for missing or wrong values."""
     card = read_sealed_json(path)
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
@@ -52,12 +52,15 @@ def parsed_card(path):
 
 
 def file_of(entry, side, part):
-    """Path of a file of a shard within the corpus; `part` is one of `parts_of`."""
+    """Return the path of a shard's file within the corpus. `part` is one of `parts_of`."""
     return Path(entry["name"]) / f"{side}.{part}.npy"
 
 
 def has_checksum(file, checksum):
-    """True if an open `.npy` file has a sha256; a file of another length is not read."""
+    """Return True if an open `.npy` file has a given sha256.
+
+    The content is not read if its length does not match the header.
+    """
     header = re.search(rb"'descr': '[<|][iu](\d)', .*'shape': \((\d{1,18}),\)", file.read(128))
     if header is None or file.seek(0, os.SEEK_END) != 128 + int(header[1]) * int(header[2]):
         return False
@@ -66,7 +69,7 @@ def has_checksum(file, checksum):
 
 
 def mapped_array(path, size, dtype="<i4"):
-    """The array of a `.npy` file with `size` elements, "<i4" or "|u1", mapped into memory."""
+    """Map the array of a `.npy` file with `size` elements, "<i4" or "|u1", into memory."""
     with open_regular(path) as file:
         np.lib.format.read_magic(file)
         length = int.from_bytes(file.read(2), "little")
@@ -74,18 +77,21 @@ def mapped_array(path, size, dtype="<i4"):
         begin, end = file.tell(), file.seek(0, os.SEEK_END)
         if header != f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}":
             name = np.dtype(dtype).name
-            raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
+            raise Damage(f"its header is {header[:80]!r}, but the card says {name} ({size},)")
         expected = size * np.dtype(dtype).itemsize
         if end - begin != expected:
-            raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
+            raise Damage(f"it has {end - begin} bytes of content, but the card says {expected}")
         array = np.memmap(file, dtype, mode="r", offset=begin, shape=(size,))
-    return array.view(np.ndarray)  # slices of it are cheaper than of a `memmap`
+    return array.view(np.ndarray)  # which is cheaper to slice than a `memmap`
 
 
 def write_arrays(directory, arrays):
-    """Write a dictionary of arrays as a directory, all or nothing; return sha256 by file name."""
+    """Write a dictionary of arrays to a directory, completely or not at all.
+
+    Returns a dictionary from file names to sha256 sums.
+    """
     unfinished = directory.with_name(f".unfinished-{directory.name}")
-    shutil.rmtree(unfinished, ignore_errors=True)  # left by a kill
+    shutil.rmtree(unfinished, ignore_errors=True)  # left by a killed process
     try:
         unfinished.mkdir(parents=True)
         sums = {name: _written(unfinished / name, array) for name, array in arrays.items()}
@@ -112,6 +118,6 @@ def _check_entry(entry, number, names):
         raise Damage(f"its shard {number} has the name {entry['name']!r}")
     counts = (entry["pairs"], entry["source_tokens"], entry["target_tokens"], *entry["longest"])
     if min(counts) < 0 or not entry["pairs"] or len(entry["longest"]) != 2:
-        raise Damage(f"its shard {number} has numbers that no shard has")
+        raise Damage(f"its shard {number} has impossible numbers")
     if set(entry["sha256"]) != set(names):
         raise Damage(f"its shard {number} has the checksums of other files")

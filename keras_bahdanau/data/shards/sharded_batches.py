@@ -1,4 +1,4 @@
-"""Batches of a corpus that stays on disk: read by windows, in a new order each epoch."""
+"""Batches from a corpus on disk, which is read in windows, in a new order in each epoch."""
 
 import itertools
 from typing import NamedTuple
@@ -18,12 +18,12 @@ from keras_bahdanau.data.epochs import (
 )
 from keras_bahdanau.settings.limits import MOST_SHARDS
 
-WINDOW = 2**19  # pairs that are read and shuffled together: some 100 MB of ids, 15 MB of files
-SPREAD = 256  # shards that a window is read from, which bounds the open files
+WINDOW = 2**19  # pairs to read and shuffle together: some 100 MB of ids, or 15 MB for files
+SPREAD = 256  # number of shards in a window, which limits the open files
 
 
 class ShardWindow(NamedTuple):
-    """The pairs read at once: part `part` of `parts` of each shard in `shards`, spread evenly."""
+    """Pairs that are read together: part `part` of `parts` equal parts of each of the `shards`."""
 
     shards: range
     part: int
@@ -31,33 +31,34 @@ class ShardWindow(NamedTuple):
 
 
 class ShardedBatches(Epochs):
-    """Batches of pairs of similar length, from shards of ids on disk.
+    """Batches of pairs of similar length, from shards on disk.
 
-    They are like those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
-    bounded size has the same share of each shard, or of every G-th where there are more than 256: a
-    sample of the whole corpus. An epoch reads one window at a time, in a random order, and shuffles
-    the pairs inside it. Memory does not grow with the corpus, and to resume an epoch, no earlier
-    window is read.
+    The batches are like those of `BatchedPairs`, with the same shapes for the whole corpus. The
+    pairs are read in windows of limited size. A window contains the same fraction of each shard,
+    or, if there are more than 256 shards, of every G-th shard, so it is a sample of the whole
+    corpus. An epoch reads one window at a time, in random order, and shuffles the pairs within it.
+    Memory does not grow with the corpus. An epoch can resume without reading earlier windows.
 
-    With `shard`, each worker reads a part of every shard: no pair is left out, none is read twice,
-    and at each step the batches of all workers have one shape; padding has weight 0.
+    With `shard`, each worker reads a part of every shard. No pair is left out or read twice. At
+    each step, the batches of all workers have the same shape, and padding has weight 0.
 
     Args:
         shards: `Shards`.
         shuffle: False to keep the order of the pairs and of the windows.
-        window: Positive integer, about how many pairs a window has for each worker.
-        shard: Integers (index, count): which part of the pairs, of how many.
+        window: Positive integer, the approximate number of pairs in a window for each worker.
+        shard: Integers (index, count): the index of the worker, and the number of workers.
 
-    Other arguments, and the attributes `shapes` and `steps`: as in `BatchedPairs`.
+    The other arguments, and the attributes `shapes` and `steps`, are the same as in `BatchedPairs`.
 
     Attributes:
-        skipped: `Skipped`, how many pairs were left out and why, of all workers.
-        source_lengths, too_long, broken: Empty: shards keep neither names nor broken sources.
-        tokens: Integer, real target tokens in a pass over the pairs, of all workers.
+        skipped: `Skipped`, the number of pairs left out for each reason, for all workers.
+        source_lengths, too_long, broken: Empty, because shards contain neither names nor broken
+            sources.
+        tokens: Integer, the number of real target tokens in a pass, for all workers.
         windows: List of `ShardWindow`.
 
     Raises:
-        ValueError: If a setting is not as above, a shard is damaged, or no pair is left.
+        ValueError: If a setting is invalid, a shard is damaged, or no pair is left.
 
     Example:
         >>> data = ShardedBatches(Shards("corpora/en-de"), batch_tokens=2048)
@@ -108,22 +109,22 @@ class ShardedBatches(Epochs):
             self.shapes, self._steps = bucket_shapes(counts, batch_tokens, buckets)
         else:
             self.shapes = ()
-            pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), of the worker with the most
+            pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), for the worker with the most
             self._steps = -(-pairs // batch_sentences)[:, None]
         super().__init__(int(self._steps.sum()), least_steps, shards.source.feature_spec)
 
     def require_readable(self):
-        """Do nothing: see `broken`."""
+        """Do nothing, because shards contain no broken sources."""
 
     def lengths(self):
-        """Yield the lengths of the used pairs of each shard, as `BatchedPairs` does."""
+        """Yield the lengths of the used pairs in each shard, as `BatchedPairs` does."""
         for number in range(len(self._shards.entries)):
             source, target = self._shards.lengths(number)
             used, _ = usable((source, target), *self._limits)
             yield source[used], target[used]
 
     def pathless(self, reduction):
-        """Pairs with too few positions for CTC, as in `BatchedPairs`; reads all targets."""
+        """Count the pairs with too few positions for CTC, which requires reading all targets."""
         total = 0
         for number in range(len(self._shards.entries)):
             sides = self._shards.shard(number)
@@ -132,12 +133,12 @@ class ShardedBatches(Epochs):
         return total
 
     def _passed_over(self):
-        """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
+        """Return pair counts `(windows, workers, lengths)`, `Skipped`, and target token count."""
         stored = max(max(entry["longest"]) for entry in self._shards.entries)
         longest = min(stored + 1, max(self._limits))  # a tag may precede a source
         counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
         empty = too_long = tokens = 0
-        # windows over the same shards, which are read once for all of these
+        # windows of the same shards, which are read only once for all these windows
         for numbers, windows in itertools.groupby(range(len(counts)), self._shards_of):
             windows = list(windows)
             for number in numbers:
@@ -166,7 +167,7 @@ class ShardedBatches(Epochs):
         sides = self._read(window)
         order = self._split(sides, window, self._random(number, window, 1 + self._worker))
         if self.shuffle:
-            self._random(number, window, 0).shuffle(order)  # the same for all workers
+            self._random(number, window, 0).shuffle(order)  # the same order for all workers
         for members, shape in order[first_step:]:
             features, target_in, target_out, weight = padded_batch(sides, members, shape)
             yield (features, target_in), target_out, weight
@@ -174,7 +175,7 @@ class ShardedBatches(Epochs):
     def _random(self, number, window, use):
         if not self.shuffle:
             return None
-        # `SeedSequence` ignores zeros at the end: 1 + use, or two uses had one stream
+        # 1 + use, because `SeedSequence` ignores zeros at the end
         return np.random.default_rng((self.seed, number, int(window), 1 + use))
 
     def _read(self, window):
@@ -188,13 +189,13 @@ class ShardedBatches(Epochs):
         return self.windows[window].shards
 
     def _part(self, pairs, window, worker):
-        """(first, end): the pairs of a shard that a worker reads for a window."""
+        """Return (first, end) of the pairs of a shard that a worker reads for a window."""
         _, part, parts = self.windows[window]
         number, count = part * self._workers + worker, parts * self._workers
         return pairs * number // count, pairs * (number + 1) // count
 
     def _split(self, sides, window, random):
-        """List of (pairs, shape) of the batches of a window, as `bucketing` gives it."""
+        """Return a list of (pairs, shape) for the batches of a window, as `bucketing` does."""
         lengths = np.stack([rows.lengths for rows in sides])  # -> (2, pairs)
         used = np.flatnonzero(usable(lengths, *self._limits)[0])
         steps = self._steps[window]
@@ -207,14 +208,17 @@ class ShardedBatches(Epochs):
 
 
 def _windows(pairs, most):
-    """List of `ShardWindow` of about so many pairs, from the numbers of pairs of all shards."""
+    """Return a list of `ShardWindow`, each of about `most` pairs.
+
+    `pairs` contains the number of pairs in each shard.
+    """
     groups = -(-len(pairs) // SPREAD)
     ranges = [range(group, len(pairs), groups) for group in range(groups)]
     parts = [-(-sum(pairs[shard] for shard in shards) // most) for shards in ranges]
     if sum(parts) > MOST_SHARDS:
         raise ValueError(
-            f"A corpus has at most {MOST_SHARDS:,} windows. Received: {sum(pairs):,} pairs with "
-            f"windows of {most:,}. Raise `window`."
+            f"A corpus can have at most {MOST_SHARDS:,} windows. Received: {sum(pairs):,} pairs "
+            f"with windows of {most:,} pairs. Raise `window`."
         )
     return [
         ShardWindow(shards, part, count)

@@ -1,4 +1,4 @@
-"""Corpora larger than memory: token ids on disk, in shards that are written once."""
+"""Corpora larger than memory, stored as token ids on disk in shards that never change."""
 
 import concurrent.futures
 import contextlib
@@ -33,26 +33,28 @@ from keras_bahdanau.text.id_rows import IdRows
 
 
 class Shards(Pairs):
-    """Pairs of a source and a target text on disk, read in parts, never as a whole.
+    """Pairs of sources and target texts on disk, which are read in parts and never as a whole.
 
-    The directory holds `card.json` and one directory for each shard, such as `00000`, with four
-    int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
-    `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are
-    unchanged: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes of
-    each, `source.lengths.npy` their positions. `len(shards)` is the number of pairs.
+    The directory contains `card.json`, and one directory for each shard, such as `00000`. A shard
+    has four int32 arrays: `source.ids.npy` and `target.ids.npy` are flat arrays of ids with end
+    tokens, and `source.lengths.npy` and `target.lengths.npy` contain the length of each row.
+    Sources that are files, such as images, are stored unchanged: `source.bytes.npy` is a flat uint8
+    array of their contents, `source.sizes.npy` has the number of bytes in each file, and
+    `source.lengths.npy` its number of positions. `len(shards)` is the number of pairs.
 
     Args:
         directory: Path, also an attribute.
 
     Attributes:
-        entries: List of dictionaries, those of the shards in the card.
-        pairs: Integer, number of pairs.
-        tokens: Pair of integers, positions of all sources and targets, end tokens included.
-        settings: Dictionary, the settings that the corpus was prepared with.
+        entries: List of dictionaries, the entries of the shards in the card.
+        pairs: Integer, the number of pairs.
+        tokens: Pair of integers, the total positions of sources and of targets, including end
+            tokens.
+        settings: Dictionary, the settings with which the corpus was prepared.
         inputs_are: String, "lines" or "files": the form of the sources, as in `Source`.
-        source: `Source` of the ids.
+        source: `Source` of the source ids or files.
         target: `Subwords` of the target ids.
-        fingerprint: String, the same for the same pairs, ids and vocabularies.
+        fingerprint: String that is the same for the same pairs, ids and vocabularies.
 
     Raises:
         FileNotFoundError: If the directory has no card, for example because it is unfinished.
@@ -93,7 +95,7 @@ class Shards(Pairs):
         with self._reported(CARD):
             source, target = read_sides(self._card)
             if source.subwords is None and self.inputs_are == "lines":
-                raise Damage("its source has no subwords, to which ids belong")
+                raise Damage("its source has no subwords, which ids need")
             if source.inputs_are != self.inputs_are:
                 raise Damage(f"its source does not read {self.inputs_are}")
         return source, target
@@ -106,34 +108,37 @@ class Shards(Pairs):
 
     def batches(self, source, target, *, shard, **settings):
         from keras_bahdanau.data.shards.sharded_batches import (
-            ShardedBatches,  # which loads TensorFlow
+            ShardedBatches,  # loads TensorFlow
         )
 
-        for name in ("alignments", "subword_sampling", "temperature"):  # of other pairs
+        for name in ("alignments", "subword_sampling", "temperature"):  # for other types of pairs
             settings.pop(name, None)
-        _, workers = shard  # each has batches of its own, and no rows of others
+        _, workers = shard  # each worker has separate batches
         for name in {"batch_tokens", "batch_sentences"} & {*settings}:
             settings[name] = max(1, settings[name] // workers)
         return ShardedBatches(self.read_by(source), shard=shard, **settings)
 
     def read_by(self, source):
-        """The same shards, read by an equal `Source`, such as one with a cache."""
+        """Return the same shards, read by another equal `Source`, such as one with a cache."""
         shards = copy.copy(self)
         shards._sides = source, self.target
         return shards
 
     def shard(self, number):
-        """(source, target), `IdRows` or `FileRows` on disk; ValueError if they are damaged."""
+        """Return (source, target) of a shard, each `IdRows` or `FileRows` on disk.
+
+        Raises ValueError if the shard is damaged.
+        """
         entry = self.entries[number]
         return tuple(self._rows(entry, side) for side in SIDES)
 
     def lengths(self, number):
-        """Lengths of the rows of both sides, int32 `(pairs,)`. Raises as `shard`."""
-        # if ids or files are cut, a training fails here, not hours later
+        """Return the row lengths of both sides, int32 `(pairs,)`. Raises as `shard` does."""
+        # if ids or files are truncated, training fails here instead of hours later
         return tuple(rows.lengths for rows in self.shard(number))
 
     def part(self, number, first, end):
-        """Read the pairs from `first` to before `end` of one shard; errors as in `shard`."""
+        """Read the pairs [`first`, `end`) of a shard. Raises as `shard` does."""
         entry, sizes = self.entries[number], (self.source.size, self.target.vocabulary_size)
         parts = []
         for side, rows, size in zip(SIDES, self.shard(number), sizes, strict=True):
@@ -145,9 +150,10 @@ class Shards(Pairs):
         return tuple(parts)
 
     def check(self, show=lambda text: None):
-        """Compare each file with its checksum; ValueError names a missing or changed one.
+        """Compare each file with its checksum, using all cores.
 
-        All usable cores read files. `show` is a function of one string, which shows progress.
+        The ValueError for a missing or changed file has its path. `show` is a function of one
+        string, which shows progress.
         """
         sums = [
             (Path(entry["name"]) / name, checksum)
@@ -161,7 +167,7 @@ class Shards(Pairs):
     def _check_file(self, path, checksum):
         with self._reported(path), open_regular(self.directory / path) as file:
             if not has_checksum(file, checksum):
-                raise Damage("its checksum is not that of the card")
+                raise Damage("its checksum is not the one in the card")
 
     @property
     def _parts(self):
@@ -175,7 +181,7 @@ class Shards(Pairs):
         sizes = self._array(entry, side, "sizes", entry["pairs"])
         with self._reported(file_of(entry, side, "sizes")):
             if sizes.min() < 0:
-                raise Damage("it holds numbers below 0")
+                raise Damage("it contains numbers below 0")
         ends = np.cumsum(sizes, dtype=np.int64)
         values = self._array(entry, side, "bytes", int(ends[-1]), "|u1")
         damaged = functools.partial(self._damaged, file_of(entry, side, "bytes"))
@@ -186,11 +192,11 @@ class Shards(Pairs):
         lengths = self._array(entry, side, "lengths", entry["pairs"])
         with self._reported(file_of(entry, side, "lengths")):
             if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
-                raise Damage("its lengths are not those of the ids")
+                raise Damage("its lengths do not match the ids")
         return lengths
 
     def _array(self, entry, side, part, size, dtype="<i4"):
-        """An array of a file, mapped into memory."""
+        """Map the array in a file into memory."""
         path = file_of(entry, side, part)
         with self._reported(path):
             return mapped_array(self.directory / path, size, dtype)
@@ -199,38 +205,38 @@ class Shards(Pairs):
         path = self.directory / CARD
         if not path.is_file():
             raise FileNotFoundError(
-                f"A directory of pairs must be one of shards, with {CARD}, which `prepare` writes "
-                f"last. Received: path={str(self.directory)!r}, which has none. Give a text, a TSV "
-                "or a manifest, or prepare the shards to their end."
+                f"A directory of pairs must contain complete shards, with the file {CARD} that "
+                f"`prepare` writes last. Received: path={str(self.directory)!r}, which has none. "
+                "Give a text file, a TSV or a manifest, or finish preparing the shards."
             )
         with self._reported(CARD):
             return parsed_card(path)
 
     @contextlib.contextmanager
     def _reported(self, path):
-        """Name the file in each error about what it holds."""
+        """Context manager that adds the file's path to each error about its content."""
         try:
             yield
         except (OSError, ValueError) as error:
             raise self._damaged(path, error) from None
 
     def _damaged(self, path, error):
-        """The error about a file and what it holds."""
+        """Create the error about a damaged file."""
         reason = " ".join(str(error).split())[:200]
         return ValueError(
-            f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
+            f"Shards must be intact. Received: path={str(self.directory / path)!r} ({reason}). "
             "Prepare the corpus again."
         )
 
 
 class TaggedShards(Shards):
-    """`Shards` with the id of a tag, one token of their source, prepended to each source."""
+    """`Shards` with a tag before each source. The tag must be a token of the source."""
 
     def __init__(self, directory, tag):
         super().__init__(directory)
         require_token(tag, self.source)
         self.tag = tag
-        # a vocabulary that keeps spaces has one token for a tag and its space
+        # a vocabulary that keeps spaces has a single token for a tag and the space after it
         (ids,) = self.source.subwords.encode([tagged(tag, "a")])
         self._tag_id = int(ids[0])
 
@@ -244,16 +250,16 @@ class TaggedShards(Shards):
 
 
 def write_shard(directory, number, source, target):
-    """Write one shard, completely or not at all; return its entry for `write_card`.
+    """Write a shard, completely or not at all, and return its entry for `write_card`.
 
-    Several processes may write shards of different numbers into one directory.
+    Several processes may write shards with different numbers to the same directory.
 
     Args:
-        directory: Path of the corpus, which is made if it is new.
-        number: Integer from 0, the name of the shard.
-        source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one has
-            no end token. Or `FileRows` of files.
-        target: `IdRows` of their targets, each with its end token.
+        directory: Path of the corpus, which is created if it is new.
+        number: Integer, at least 0, the number of the shard.
+        source: `IdRows` of the sources, at least one row, as from `Source.rows`: an empty source
+            has no end token. Alternatively, `FileRows` of files.
+        target: `IdRows` of the targets, each with an end token.
 
     Raises:
         OSError: If the disk is full, or the files can't be written for another reason.
@@ -280,14 +286,14 @@ def write_shard(directory, number, source, target):
 
 
 def write_card(directory, entries, source, target, settings=None):
-    """Write the card, which makes a directory of shards a corpus, and return its `Shards`.
+    """Write the card, which turns a directory of shards into a corpus, and return its `Shards`.
 
     Args:
         directory: Path of the corpus.
-        entries: List of what `write_shard` returned, in the order of the numbers.
-        source: `Source` whose ids were written.
+        entries: List of the entries that `write_shard` returned, in the order of their numbers.
+        source: `Source` of the ids or files that were written.
         target: `Subwords` of the target ids.
-        settings: Dictionary that JSON holds, for the record; None for none.
+        settings: Dictionary of JSON values to record; None to record nothing.
 
     Raises:
         ValueError: If the entries are not those of shards 0, 1, ... in this order.
@@ -305,24 +311,27 @@ def write_card(directory, entries, source, target, settings=None):
 
 
 def _read_ids(rows, size, first):
-    """Copy rows into memory, so that no file stays open; `Damage` for ids of at least `size`."""
+    """Copy rows into memory, so that no file stays open.
+
+    Raises `Damage` unless all ids are in [0, `size`).
+    """
     ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
     wrong = np.flatnonzero((ids < 0) | (ids >= size))
     if len(wrong):
         row = first + int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise Damage(f"row {row} holds {ids[wrong[0]]}, where ids are from 0 to {size - 1}")
+        raise Damage(f"row {row} contains {ids[wrong[0]]}, but ids are from 0 to {size - 1}")
     return IdRows(ids, lengths)
 
 
 def _check_rows(number, source, target):
     if not 0 <= number < MOST_SHARDS:
         raise ValueError(
-            f"A corpus has at most {MOST_SHARDS:,} shards, from 0. Received: number={number!r}. "
-            "Write more pairs into each."
+            f"The number of a shard must be from 0 to {MOST_SHARDS - 1:,}. Received: "
+            f"number={number!r}. Write more pairs to each shard."
         )
     counts = [len(rows.lengths) for rows in (source, target)]
     if counts[0] != counts[1] or not counts[0]:
         raise ValueError(
-            "A shard has one target for each source, and at least one pair. "
+            "A shard must have one target for each source, and at least one pair. "
             f"Received: {counts[0]} sources and {counts[1]} targets."
         )

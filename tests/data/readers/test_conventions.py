@@ -64,7 +64,7 @@ def test_a_header_of_two_files_is_told(tmp_path):
     source.write_text("en\na b\n")
     target.write_text("fr\nc\n")
     read_examples("lines", source, target, say=lines.append)
-    assert len(lines) == 1 and "is a pair: ('en', 'fr'). If it is a header" in lines[0]
+    assert len(lines) == 1 and "is read as a pair: ('en', 'fr'). If it is a header" in lines[0]
 
 
 QUOTING = [
@@ -101,9 +101,7 @@ def test_quotation_marks_of_a_text_are_not(tmp_path, text):
 
 
 def test_a_quoted_cell_of_several_lines_is_refused_as_csv(tmp_path):
-    with pytest.raises(
-        ValueError, match="line 1 has 1, and a quotation mark without its other one"
-    ):
+    with pytest.raises(ValueError, match="line 1 has 1, and an unmatched quotation mark"):
         read(tmp_path, '"two\nlines"\tb\nc\td\n')
 
 
@@ -132,7 +130,7 @@ def test_columns_without_tabs_are_named_by_what_separates_them(tmp_path, text, n
     for reader in (read_table, read_manifest):
         path = tmp_path / "table.tsv"
         path.write_text(text)
-        with pytest.raises(ValueError, match=f"separated by {name}.*Write tabs: ") as error:
+        with pytest.raises(ValueError, match=f"separated by {name}.*Use tabs: ") as error:
             reader(path)
         assert "\n" not in str(error.value)
 
@@ -181,7 +179,7 @@ def test_pronouncing_dictionaries_give_further_answers_of_a_word(tmp_path, editi
     pairs, lines = read(tmp_path, EDITIONS[edition], name="dictionary")
     assert [source.upper() for source, _ in pairs] == [source for source, _ in READ]
     assert not any("#" in target or "  " in target for _, target in pairs)
-    assert "1 word of " in lines[-1] and "are read as further answers of the same" in lines[-1]
+    assert "1 word of " in lines[-1] and "are read as further answers for the same" in lines[-1]
     assert ("2 comments of " in lines[0]) == (edition == "0.7b")
 
 

@@ -111,7 +111,7 @@ def test_columns_and_keys_are_named(tmp_path):
 def test_a_header_of_a_table_is_told_and_stays_a_pair(tmp_path):
     path, told = written(tmp_path, "p.tsv", b"source\ttarget\na\tx\n"), []
     assert pairs_of(open_corpus(path, say=told.append)) == [("source", "target"), ("a", "x")]
-    line = "is a pair: 'source\\ttarget'. If it is a header, remove it"
+    line = "is read as a pair: 'source\\ttarget'. If it is a header, remove it"
     assert told == [f"line 1 of {str(path)!r} {line}"]
 
 
@@ -217,7 +217,7 @@ def test_a_corpus_in_another_encoding_is_refused_before_it_is_read(tmp_path, enc
 
 DAMAGED = {
     "three.tsv": (b"a\tb\nc\td\te\n", "whose line 2 has 3"),
-    "features.tsv": (b"walk\twalked\tV;PST\nsee\tsaw\tV;PST\n", "Give it to `train` itself"),
+    "features.tsv": (b"walk\twalked\tV;PST\nsee\tsaw\tV;PST\n", "Give the file directly to"),
     "manifest.tsv": (b"manifest.tsv\ttext\n", "names the file 'manifest.tsv'"),
     "half.jsonl": (b'{"source": "a", "target": "b"}\n{"source":\n', "whose line 2 has no JSON"),
     "keys.jsonl": (b'{"source": "a", "target": 7}\n', "whose line 1 has no such texts"),
@@ -234,14 +234,14 @@ DAMAGED = {
         b'[{"source": "a", "target": "b"}]\n',
         "a JSON array. Write one object per line",
     ),
-    "wide.tsv": ("a\tb\n".encode("utf-16-le"), "It may be UTF-16LE: convert it, iconv"),
+    "wide.tsv": ("a\tb\n".encode("utf-16-le"), "It may be UTF-16LE: convert it with iconv"),
     "packed.tsv": (bz2.compress(b"a\tb\n"), "a bzip2 file. Unpack it: bunzip2"),
     "packed.tsv.bz2": (bz2.compress(b"a\tb\n"), "a bzip2 file. Unpack it: bunzip2"),
     "page.tmx": (b"<!DOCTYPE html>\n<html>\n", "an HTML page. It may be a failed download"),
     "commas.tsv": (b"a,b\nc,d\n", "separated by commas, as in CSV"),
-    "cmudict.tsv": (b"READ  R EH1 D\nREAD(1)  R IY1 D\n", "Give it to `train` itself"),
-    "shift.tmx": (tmx([[("en", "a"), ("ja", "猫")]], "shift_jis"), "encoding is not read"),
-    "cut.tmx": (FORMS["p.tmx"][:400], "is no XML"),
+    "cmudict.tsv": (b"READ  R EH1 D\nREAD(1)  R IY1 D\n", "Give the file directly to `train`"),
+    "shift.tmx": (tmx([[("en", "a"), ("ja", "猫")]], "shift_jis"), "encoding is not supported"),
+    "cut.tmx": (FORMS["p.tmx"][:400], "is not XML"),
     "three.tmx": (
         tmx([[("en", "a"), ("de", "b"), ("fr", "c")]]),
         "with de, en, fr. Name source and target: --columns",
@@ -251,7 +251,7 @@ DAMAGED = {
         "the entity 'a'",
     ),
     "unknown.tmx": (tmx([[("en", "&nbsp;"), ("de", "b")]]), "the entity 'nbsp'"),
-    "cut.tsv.gz": (FORMS["p.tsv.gz"][:-6], "must be a whole gzip file"),
+    "cut.tsv.gz": (FORMS["p.tsv.gz"][:-6], "of a gzip file must be a complete one"),
     "empty.tsv": (b"", "which is empty"),
     "text.xyz": (b"a\tb\n", "Rename it"),
 }
@@ -270,7 +270,7 @@ def test_damage_is_told_in_one_line(tmp_path, name):
     [
         (f"<!--{'-. ' * 7_000_000}-->", "whose tag or comment in line 3 has more than 4,194,304"),
         (f'<a b="{"x" * 9_000_000}"/>', "whose tag or comment in line 3 has more than 4,194,304"),
-        ("<a>" * 400_000, "with more than 1,000 elements inside each other"),
+        ("<a>" * 400_000, "with more than 1,000 nested elements"),
         (f'<tu><tuv xml:lang="{"x" * 10**6}"><seg/></tuv></tu>', "a language of 1,000,000 char"),
     ],
 )
@@ -320,7 +320,7 @@ def test_a_file_in_any_encoding_is_read_or_one_line(tmp_path):
 def test_parallel_files_have_as_many_lines(tmp_path):
     short, long = written(tmp_path, "s", b"a\nb\n"), written(tmp_path, "l", b"a\nb\n\n")
     for pair in ((short, long), (long, short)):
-        with pytest.raises(ValueError, match="/s' with 2 lines, where .*/l' has more"):
+        with pytest.raises(ValueError, match="/s' with 2 lines, but .*/l' has more"):
             pairs_of(open_corpus(*pair), 1)
 
 

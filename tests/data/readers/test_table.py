@@ -127,7 +127,7 @@ def test_language_codes_before_a_text_are_ignored(tmp_path):
     assert find_columns(labels) == "count,source,target"  # a code behind it is a label
     path = tmp_path / "sentences.csv"
     path.write_text("".join(f"{number}\tdeu\t{word}\n" for number, word in enumerate(words)))
-    with pytest.raises(ValueError, match="a text and its language, such as 'deu'. Pair each"):
+    with pytest.raises(ValueError, match="contains languages, such as 'deu'. Write each"):
         read_table(path)
     assert read_table(path, needed=("source",)).pairs[0] == ("one dog", "")
 
@@ -155,7 +155,8 @@ def test_a_header_is_told_and_stays_a_pair(tmp_path, header):
     path = written(tmp_path, f"{header}\na\tb\n")
     assert read_table(path, say=lines.append) == read_table(path)
     assert len(read_table(path).pairs) == 2
-    assert lines == [f"line 1 of {str(path)!r} is a pair: {header!r}. If it is a header, remove it"]
+    line = f"line 1 of {str(path)!r} is read as a pair: {header!r}. If it is a header, remove it"
+    assert lines == [line]
     path = written(tmp_path, f"{header}\tfeatures\na\tb\tV;PST\n")
     assert read_table(path, "source,target,features", say=lines.append)
     assert len(lines) == 2
@@ -190,7 +191,7 @@ def test_the_first_line_that_hides_a_third_column_is_named(tmp_path, lines, numb
 def test_a_header_of_more_than_two_columns_is_refused(tmp_path):
     for header, row in (("lemma\tform\tfeatures", "go\twent\tV;PST"), ("id\ten\tfr", "1\ta\tb")):
         path = written(tmp_path, f"{header}\n{row}\n")
-        with pytest.raises(ValueError, match=r"no header.*line 1 has .*Remove it: tail -n \+2"):
+        with pytest.raises(ValueError, match=r"no header.*line 1 is .*Remove it with tail -n \+2"):
             read_table(path)
 
 
@@ -223,7 +224,7 @@ def test_a_third_column_of_single_features_is_refused_with_the_way_to_read_it(tm
 @pytest.mark.parametrize(
     ("text", "columns", "received"),
     [
-        ("a\tb\nc\td\te\n", "source,target", "table.tsv', whose line 2 has 3. Mend"),
+        ("a\tb\nc\td\te\n", "source,target", "table.tsv', whose line 2 has 3. Correct"),
         (
             "a\tb\n",
             "source,target,features",

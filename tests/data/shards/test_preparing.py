@@ -112,7 +112,7 @@ def test_vocabularies_may_be_given(corpus, tmp_path):
 def test_the_sample_is_of_different_pairs_and_symbols_are_tokens(corpus, tmp_path):
     told = []
     shards = prepared(corpus, tmp_path / "out", say=told.append, symbols="<2de>,<2fr>")
-    assert "learning the vocabulary of 50 pairs" in told
+    assert "learning the vocabulary from 50 pairs" in told
     row = shards.target.encode(["<2fr> one"])[0]
     assert shards.target.tokens(row)[0] == "▁<2fr>"
 
@@ -175,7 +175,7 @@ def test_what_was_begun_with_other_settings_is_left_alone(corpus, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         prepared(corpus, tmp_path / "out", say=stop)
-    with pytest.raises(ValueError, match="other settings than those in .*/.preparing-out'"):
+    with pytest.raises(ValueError, match="settings that differ from those in .*/.preparing-out'"):
         prepared(corpus, tmp_path / "out", max_ratio=2)
     assert len(prepared(corpus, tmp_path / "out")) == len(KEPT)
 
@@ -192,7 +192,7 @@ def test_an_output_has_one_owner_and_is_new(corpus, tmp_path):
     "text, settings, reason",
     [
         ("a\tb\nc\n", {}, "whose line 2 has 1"),
-        ("a\tb\n", {"source_script": "Greek"}, "Received: 1 pairs, of which none does"),
+        ("a\tb\n", {"source_script": "Greek"}, "Received: 1 pairs, none of which does"),
     ],
 )
 def test_after_bad_input_nothing_is_left(tmp_path, text, settings, reason):
@@ -275,7 +275,7 @@ if {guard}:
     "guard, answer",
     [
         ("__name__ == '__main__'", "(True, 7) (True, 7) (False, 7)\n"),
-        ("True", "Importing a program in several workers must start no work"),
+        ("True", "A program must be importable without starting work in workers"),
     ],
 )
 def test_workers_know_the_classes_of_the_program(tmp_path, guard, answer):
@@ -328,7 +328,7 @@ def is_running(pid):
 def test_a_process_that_dies_is_told():
     with (
         WorkerPool(2) as workers,
-        pytest.raises(RuntimeError, match="Received: one that was killed"),
+        pytest.raises(RuntimeError, match="Received: a process that was killed"),
     ):
         list(workers.results(die, range(3)))
 

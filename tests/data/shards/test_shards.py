@@ -95,7 +95,7 @@ def test_the_fingerprint_is_that_of_the_content_wherever_it_stands(shards, sides
 
 
 def test_an_unfinished_corpus_has_no_card(tmp_path):
-    with pytest.raises(FileNotFoundError, match="one of shards, with card.json.*has none"):
+    with pytest.raises(FileNotFoundError, match="with the file card.json.*has none"):
         Shards(tmp_path)
 
 
@@ -104,7 +104,7 @@ def test_a_pipe_in_place_of_an_array_is_refused_at_once(shards):
     path.unlink()
     os.mkfifo(path)
     for read in (shards.check, lambda: shards.shard(1)):
-        with pytest.raises(ValueError, match="must be whole.*source.ids.npy.*not a regular file"):
+        with pytest.raises(ValueError, match="must be intact.*source.ids.npy.*not a regular file"):
             read()
 
 
@@ -121,7 +121,7 @@ def test_check_names_the_file_with_another_byte(shards, name):
     content = bytearray(path.read_bytes())
     content[-2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"must be whole.*00001/{name}.*checksum"):
+    with pytest.raises(ValueError, match=f"must be intact.*00001/{name}.*checksum"):
         shards.check()
 
 
@@ -136,14 +136,14 @@ def test_check_names_the_file_with_another_byte(shards, name):
         ),
         ("target.ids.npy", lambda path: path.write_bytes(b""), "expected 8 bytes|EOF"),
         ("target.ids.npy", lambda path: np.save(path, np.zeros(8)), "<f8.*the card says int32"),
-        ("source.lengths.npy", lambda path: np.save(path, np.int32([1, 2, 3])), "those of the ids"),
-        ("source.lengths.npy", lambda path: np.save(path, np.int32([-1, 7, 5])), "of the ids"),
+        ("source.lengths.npy", lambda path: np.save(path, np.int32([1, 2, 3])), "match the ids"),
+        ("source.lengths.npy", lambda path: np.save(path, np.int32([-1, 7, 5])), "match the ids"),
         ("source.lengths.npy", lambda path: np.save(path, np.array([{}] * 3)), "object|.O"),
     ],
 )
 def test_arrays_that_do_not_fit_the_card_are_one_clear_line(shards, name, damage, reason):
     damage(shards.directory / "00001" / name)
-    with pytest.raises(ValueError, match=rf"must be whole.*00001/{name}.*{reason}") as caught:
+    with pytest.raises(ValueError, match=rf"must be intact.*00001/{name}.*{reason}") as caught:
         shards.shard(1)
     assert "\n" not in str(caught.value)
     shards.shard(0)
@@ -165,7 +165,7 @@ def test_damage_at_any_byte_gives_ids_of_the_vocabularies_or_one_clear_line(shar
                     assert rows.flat().min(initial=0) >= 0 and rows.flat().max(initial=0) < size
             outcomes.add("ids")
         except ValueError as error:
-            assert "must be whole" in str(error) and "\n" not in str(error)
+            assert "must be intact" in str(error) and "\n" not in str(error)
             outcomes.add("error")
         if path.suffix == ".npy":
             with pytest.raises(ValueError, match=f"{path.name}.*checksum"):
@@ -188,7 +188,7 @@ def test_damage_at_any_byte_gives_ids_of_the_vocabularies_or_one_clear_line(shar
 def test_a_card_from_elsewhere_is_refused(shards, change, reason):
     card = json.loads((shards.directory / "card.json").read_text())
     write_sealed_json(shards.directory / "card.json", card | change)
-    with pytest.raises(ValueError, match=f"must be whole.*card.json.*{reason}"):
+    with pytest.raises(ValueError, match=f"must be intact.*card.json.*{reason}"):
         Shards(shards.directory)
 
 
@@ -208,7 +208,7 @@ def test_a_side_that_is_none_is_refused_when_it_is_needed(shards, side):
     card = json.loads((shards.directory / "card.json").read_text())
     card[side] = {"class_name": "Elsewhere", "config": {}, "module": None, "model": "AAAA"}
     write_sealed_json(shards.directory / "card.json", card)
-    with pytest.raises(ValueError, match="must be whole.*card.json"):
+    with pytest.raises(ValueError, match="must be intact.*card.json"):
         Shards(shards.directory).source  # noqa: B018
 
 

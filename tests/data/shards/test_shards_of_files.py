@@ -150,18 +150,18 @@ def test_another_file_of_the_same_name_is_not_what_was_begun(tmp_path, monkeypat
         with pytest.raises(Unreadable):
             prepared(manifest, source, tmp_path / "shards")
     shutil.copy(tmp_path / "1.png", tmp_path / "0.png")
-    with pytest.raises(ValueError, match="Received: other files than those in "):
+    with pytest.raises(ValueError, match="Received: files that differ from those in "):
         prepared(manifest, source, tmp_path / "shards")
 
 
 def test_what_belongs_to_text_is_refused(corpus, tmp_path):
     manifest, source, shards = corpus
     for setting in ({"source_script": "Latin"}, {"symbols": "<a>"}):
-        with pytest.raises(ValueError, match="is for a source of text"):
+        with pytest.raises(ValueError, match="is only for text sources"):
             prepared(manifest, source, tmp_path / "new", **setting)
-    with pytest.raises(ValueError, match="can be decoded. Received: drop_broken=False"):
+    with pytest.raises(ValueError, match="contain broken files. Received: drop_broken=False"):
         prepared(manifest, source, tmp_path / "new", drop_broken=False)
-    with pytest.raises(ValueError, match="names files.*FeatureSource, which reads arrays"):
+    with pytest.raises(ValueError, match="reads files.*FeatureSource, which reads arrays"):
         ManifestCorpus(manifest, FeatureSource(3))
     with pytest.raises(ValueError, match="Only text can have a tag"):
         TrainingData.build([Corpus("a", shards, tag="<a>")], [])
@@ -205,7 +205,7 @@ def test_damage_at_any_byte_gives_features_or_one_clear_line(corpus, tmp_path):
             assert features.lengths.tolist() == rows.lengths.tolist()
             outcomes.add("features")
         except ValueError as error:
-            assert "must be whole" in str(error) and "\n" not in str(error)
+            assert "must be intact" in str(error) and "\n" not in str(error)
             outcomes.add("error")
         path.write_bytes(whole)
     assert "error" in outcomes  # PNG has a checksum of everything, sound has none
