@@ -1,4 +1,4 @@
-"""The embedded demo, and its generated English-French corpus with gold word alignments."""
+"""The built-in demo, and its generated English-French corpus with gold word alignments."""
 
 from keras_bahdanau.demo.corpus import generate, split, write
 from keras_bahdanau.demo.grammar import Example

@@ -1,7 +1,7 @@
 """A generated English-French corpus with gold word alignments, for the demo.
 
-A grammar combines few words in endless ways, and the English determines the French, so a model
-that has learned the grammar translates unseen sentences.
+A grammar combines a small number of words into very many sentences. The English sentence determines
+the French one, so a model that has learned the grammar can translate unseen sentences.
 """
 
 import random
@@ -10,18 +10,19 @@ from pathlib import Path
 from keras_bahdanau.demo import grammar, lexicon
 from keras_bahdanau.demo.grammar import fixed, pair
 
-LONGEST = 30  # English words, punctuation included
+LONGEST = 30  # maximum number of English words, including punctuation
 
 
 def generate(count, seed=0):
-    """Generate sentence pairs, no two with the same English: a list of `Example`.
+    """Generate a list of `Example` in which no English sentence is repeated.
 
-    The same seed gives the same pairs; a larger `count` only adds more.
+    The same seed always gives the same pairs. With a larger `count`, more pairs are added at the
+    end.
     """
     if count < 0:
         raise ValueError(
             "`count`, the number of sentence pairs, must not be negative. "
-            f"Received: count={count!r}. Ask for 0 pairs or more."
+            f"Received: count={count!r}. Give 0 or more."
         )
     rng = random.Random(seed)
     examples = {}
@@ -33,7 +34,7 @@ def generate(count, seed=0):
 
 
 def split(train=15000, valid=500, test=500, seed=0):
-    """Generate three lists of `Example` with no English sentence in common."""
+    """Generate three lists of `Example` that have no English sentence in common."""
     examples = generate(train + valid + test, seed)
     return examples[:train], examples[train : train + valid], examples[train + valid :]
 
@@ -41,7 +42,8 @@ def split(train=15000, valid=500, test=500, seed=0):
 def write(directory, name, examples):
     """Write NAME.en, NAME.fr and NAME.align to a directory, one sentence per line.
 
-    Links are in Pharaoh format, "0-0 0?1": source and target word, "?" if only possible.
+    Links are in Pharaoh format, such as "0-0 0?1": the source word, the target word, and between
+    them "?" if the link is possible but not sure.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -61,7 +63,7 @@ def _pharaoh(example):
 
 
 class _Writer:
-    """Random content of one sentence, in one tense; the grammar puts it into words."""
+    """Random content for one sentence, in one tense. The grammar turns it into words."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -164,7 +166,7 @@ class _Writer:
         return self.thing("person", negated, plain=plain)
 
     def thing(self, kinds, negated=False, *, plain=False):
-        """Choose a noun of one of `kinds`; `plain` leaves out the relative clause."""
+        """Choose a noun of one of the `kinds`. With `plain`, it has no relative clause."""
         noun = self.choose(noun for noun in lexicon.NOUNS if noun.kind in kinds)
         adjectives, plural = self.adjectives(noun), self.chance(0.25)
         if not plural and noun.kind != "person" and self.chance(0.08):
@@ -194,13 +196,13 @@ class _Writer:
         return grammar.noun_phrase("the", noun, ending="'s")
 
     def who(self, phrase):
-        """Build the relative clause of a person: "who loves Anna"."""
+        """Build the relative clause for a person: "who loves Anna"."""
         verb, clitic, end = self.action(phrase, plain=True)
         clause = grammar.predicate(phrase, verb, self.tense, clitic=clitic) + end
         return pair("who", "qui") + clause
 
     def that(self, phrase, noun):
-        """Build the relative clause of a thing: "that Anna loves"."""
+        """Build the relative clause for a thing: "that Anna loves"."""
         subject = grammar.pronoun(self.choose(lexicon.PRONOUNS))
         if self.chance(0.5):
             subject = grammar.name(self.choose(lexicon.NAMES))

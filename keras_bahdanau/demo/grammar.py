@@ -1,7 +1,7 @@
 """The grammar of the demo corpus: phrases in both languages, with their links.
 
-Every French word refers to the English words that it translates, so each language orders its
-words freely, and the alignment needs no bookkeeping:
+Every French word refers to the English words that it translates. Each language can therefore order
+its words freely, and the alignment follows automatically:
 
 >>> from keras_bahdanau.demo.lexicon import TRANSITIVE
 >>> he, see = pronoun("he"), TRANSITIVE[0]
@@ -49,8 +49,8 @@ CONTRACTED = {
 class Example(NamedTuple):
     """A sentence pair with its gold word alignment.
 
-    Links are (source word, target word), counted from 0. Every annotator would mark the `sure`
-    links; some would also mark the other `possible` ones, which include the `sure` ones.
+    Links are (source word, target word), counted from 0. All annotators would mark the `sure`
+    links. The `possible` links are the sure links and those that only some annotators would mark.
     """
 
     source: str
@@ -61,13 +61,13 @@ class Example(NamedTuple):
 
 @dataclass(eq=False)
 class English:
-    """One English word. French words link to its identity, not to its text."""
+    """An English word. French words refer to this object, not to its text."""
 
     text: str
 
 
 class French(NamedTuple):
-    """One French word and the English words that it translates."""
+    """A French word, with the English words that it translates."""
 
     text: str
     sure: tuple[English, ...] = ()
@@ -75,7 +75,10 @@ class French(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """Agreement with a noun: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
+    """Agreement with a noun.
+
+    `person` is 0 (je), 1 (il), 2 (nous) or 3 (ils). `gender` is "m", "f" or "".
+    """
 
     person: int
     gender: str
@@ -88,7 +91,7 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Phrase:
-    """The same phrase in both languages. `a + b` agrees as `a` does."""
+    """A phrase in both languages. The agreement of `a + b` is that of `a`."""
 
     english: tuple[English, ...] = ()
     french: tuple[French, ...] = ()
@@ -119,7 +122,7 @@ def pair(english, french, *agreement):
 
 
 def name(text, ending=""):
-    """Build the name of a person; `ending` is "" or "'s"."""
+    """Build the name of a person. `ending` is "" or "'s"."""
     return pair(text + ending, text, 1, NAMES[text])
 
 
@@ -129,7 +132,7 @@ def pronoun(english):
 
 
 def clitic(english):
-    """Build an object pronoun, which French puts before the verb; past participles agree."""
+    """Build an object pronoun, which precedes the French verb. Past participles agree with it."""
     return pair(english, *CLITICS[english])
 
 
@@ -143,11 +146,12 @@ def describe(adjective, agreement, very=False):
 def noun_phrase(
     determiner, noun, adjectives=(), *, plural=False, very=False, negated=False, ending=""
 ):
-    """Build a determiner, adjectives and a noun, with its agreement.
+    """Build a phrase of a determiner, adjectives and a noun.
 
-    `determiner` is a key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`. `adjectives`
-    are in English order, at most one before the French noun; `very` precedes the first. `negated`
-    is True for the object of a negated verb, "pas de livre". `ending` of the English noun: "'s".
+    `determiner` is a key in `DETERMINERS`, or in `PLURAL_DETERMINERS` if `plural` is True.
+    `adjectives` are in English order, and at most one of them comes before the French noun. With
+    `very`, "very" comes before the first one. `negated` is True for the object of a negated verb,
+    as in "pas de livre". `ending` is "" or "'s", for the English noun.
     """
     agreement = Agreement(3 if plural else 1, noun.gender)
     french = french_plural(noun.french) if plural else noun.french
@@ -168,7 +172,7 @@ def noun_phrase(
 
 
 def _determiner(english, agreement, next_english, next_french, prenominal, negated):
-    """Build the determiner that fits the next word in each language."""
+    """Build the form of a determiner that fits the next word in each language."""
     article = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
     if english in ("a", "some") and negated:
         return fixed(f"{'any' if english == 'some' else article}|de|0?0")
@@ -183,14 +187,14 @@ def _determiner(english, agreement, next_english, next_french, prenominal, negat
 
 
 def _before(word, following):
-    """Return the form of a singular word before the following word."""
+    """Return the form that a singular word has before the following word."""
     if not starts_with_vowel(following.text):
         return word
     return word._replace(text=BEFORE_VOWEL.get(word.text, word.text))
 
 
 def possession(owner, noun, adjectives=()):
-    """Build "the king's old car", "la vieille voiture du roi", from an owner in "'s"."""
+    """Build "the king's old car", "la vieille voiture du roi", from the owner "the king's"."""
     thing = noun_phrase("the", noun, adjectives)
     mark = owner.english[-1:]
     article, link = French(thing.french[0].text, (), mark), French("de", (), mark)
@@ -199,10 +203,10 @@ def possession(owner, noun, adjectives=()):
 
 
 def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
-    """Build the verb with its adverb and clitic, without the subject.
+    """Build the verb with its adverb and clitic, but without the subject.
 
-    `tense` is "present" or "past" (French passé composé), `adverb` a key of `ADVERBS` or "".
-    `antecedent` is the `Phrase` that a relative "that" refers to, or None.
+    `tense` is "present" or "past" (the French passé composé). `adverb` is a key in `ADVERBS`, or
+    "". `antecedent` is the `Phrase` that a relative "that" refers to, or None.
     """
     person = subject.agreement.person
     past, third = tense == "past", person == 1
@@ -247,7 +251,7 @@ def _surrounded(forms, clitic, adverbs, helper=()):
 
 
 def render(phrase):
-    """Elide and contract the French words, and number the links: an `Example`."""
+    """Convert a phrase to an `Example`, with elided and contracted French words."""
     french = _liaised(phrase.french)
     index = {word: i for i, word in enumerate(phrase.english)}
     sure = {(index[e], j) for j, word in enumerate(french) for e in word.sure}
@@ -258,9 +262,10 @@ def render(phrase):
 
 
 def _liaised(words):
-    """Join "à le" to "au" and "le homme" to "l'homme", from the last word to the first.
+    """Contract "à le" to "au", and "le homme" to "l'homme", from the last word to the first.
 
-    "au" links surely to "to", possibly to "the"; "l'homme" surely to "man", possibly to "the".
+    "au" has a sure link to "to" and a possible link to "the"; "l'homme" has a sure link to "man"
+    and a possible link to "the".
     """
     joined = []
     for word in reversed(words):

@@ -1,8 +1,8 @@
-"""Image demo: captions of handwritten digits on a canvas.
+"""Image demo: captions for handwritten digits on a canvas.
 
-The digits are real: 1,797 of them come with scikit-learn (Alpaydin and Kaynak 1998). A canvas has
-two to four, in one row or two, and the caption names them in reading order: "a three left of a
-seven above a one". The order can't be guessed, so a model must look at each digit.
+The 1,797 digits are real handwriting that comes with scikit-learn (Alpaydin and Kaynak 1998). A
+canvas has two to four digits in one or two rows, and the caption names them in reading order: "a
+three left of a seven above a one". The order can't be guessed, so a model must look at each digit.
 """
 
 import itertools
@@ -16,11 +16,11 @@ from keras_bahdanau.text.alignments import word_spans
 from keras_bahdanau.training import TrainingOptions
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-HEIGHT, WIDTH = 64, 96  # pixels of a canvas
+HEIGHT, WIDTH = 64, 96  # size of a canvas in pixels
 LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits per row, from the top
-SMALLEST, LARGEST = 20, 28  # pixels of a digit's box
+SMALLEST, LARGEST = 20, 28  # size of a digit's box in pixels
 DISTORTION = 0.12  # standard deviation of the rotation and shear of training digits
-UNSEEN = 5  # one composition in five occurs only in the test
+UNSEEN = 5  # one in five compositions occurs only in the test set
 
 OPTIONS = TrainingOptions(
     preset="images",
@@ -44,10 +44,11 @@ OPTIONS = TrainingOptions(
 
 
 class CaptionedImage(NamedTuple):
-    """A canvas, uint8 `(64, 96)`, dark digits on white, and its caption.
+    """A canvas with its caption.
 
-    `boxes` are (left, top, right, bottom) of the digits, in pixels and reading order; `known` is
-    True if its digits occur in training.
+    `image` is a uint8 array `(64, 96)` of dark digits on white. `boxes` is a list of (left, top,
+    right, bottom) in pixels for the digits, in reading order. `known` is True if these digits occur
+    in training.
     """
 
     image: np.ndarray
@@ -57,12 +58,12 @@ class CaptionedImage(NamedTuple):
 
 
 def real_digits():
-    """All digits in scikit-learn: ten lists of uint8 arrays `(8, 8)`, 0 for paper."""
+    """Load all digits in scikit-learn: ten lists of uint8 arrays `(8, 8)`, where 0 is paper."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
         raise ImportError(
-            "The digits of this demo come with scikit-learn. Received: an environment without it. "
+            "The digits in this demo come with scikit-learn. Received: an environment without it. "
             "Install it: pip install 'keras-bahdanau[digits]'"
         ) from None
     digits = load_digits()
@@ -71,11 +72,12 @@ def real_digits():
 
 
 def split(train=6000, valid=500, test=1000, seed=0):
-    """Captioned images for training, validation and test: three lists of `CaptionedImage`.
+    """Create three lists of `CaptionedImage`, for training, validation and testing.
 
-    One composition (digits and layout) in five occurs only in the test. Half of the test uses
-    handwritten digits from training; the other half uses new ones, a fifth of all digits.
-    Training digits are randomly rotated and sheared. The same seed gives the same images.
+    One in five compositions (digits and layout) occurs only in the test set. Half of the test set
+    uses handwritten digits from training. The other half uses new ones, which are a fifth of all
+    digits. Training digits are randomly rotated and sheared. The same seed always gives the same
+    images.
     """
     digits = real_digits()
     known = [[digit for number, digit in enumerate(kind) if number % 5] for kind in digits]
@@ -92,7 +94,7 @@ def split(train=6000, valid=500, test=1000, seed=0):
 
 
 def _drawn(rng, digits, count, new, distorted=False):
-    """Captioned images of digits, with compositions of the test (`new`) or of training."""
+    """Draw captioned images of digits, with compositions for the test set (`new`) or training."""
     captions = []
     while len(captions) < count:
         layout = rng.choice(LAYOUTS)
@@ -103,7 +105,7 @@ def _drawn(rng, digits, count, new, distorted=False):
 
 
 def _is_unseen(layout, chosen):
-    """True if a hash puts this composition in the fifth reserved for the test."""
+    """Return True if the hash of a composition puts it in the fifth reserved for the test set."""
     number = LAYOUTS.index(layout)
     for digit in chosen:
         number = number * 31 + digit
@@ -114,7 +116,7 @@ def _caption(rng, digits, layout, chosen, distorted):
     image = np.full((HEIGHT, WIDTH), 255, np.uint8)
     boxes, names = [], [NAMES[digit] for digit in chosen]
     ends = set(itertools.accumulate(layout))
-    # each row has half of the height
+    # each row takes half of the height
     first = rng.randint(0, HEIGHT // 2) if len(layout) == 1 else 0
     for row, count in enumerate(layout):
         top = first + HEIGHT // 2 * row
@@ -132,7 +134,7 @@ def _caption(rng, digits, layout, chosen, distorted):
 
 
 def _put(rng, image, pixels, field, distorted):
-    """Draw a digit anywhere in a field; return its box."""
+    """Draw a digit at a random position in a field, and return its box."""
     left, top, right, bottom = field
     size = rng.randint(SMALLEST, min(LARGEST, right - left, bottom - top))
     x, y = rng.randint(left, right - size), rng.randint(top, bottom - size)
@@ -146,10 +148,13 @@ def _put(rng, image, pixels, field, distorted):
 
 
 def _enlarged(pixels, size, matrix):
-    """Ink `(size, size)` of a digit `(8, 8)`, transformed about its center, bilinear."""
+    """Return the ink `(size, size)` of a digit `(8, 8)`, transformed about its center.
+
+    The interpolation is bilinear.
+    """
     steps = (np.arange(size) + 0.5) * 8 / size - 4
     points = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1) @ matrix + 3.5
-    points = np.clip(points, -1, 8) + 1  # in the digit padded with paper
+    points = np.clip(points, -1, 8) + 1  # coordinates in the digit padded with paper
     low = np.minimum(points.astype(int), 8)
     (y, x), (v, u) = low.transpose(2, 0, 1), (points - low).transpose(2, 0, 1)
     ink = np.pad(pixels.astype(np.float64), 1)
@@ -159,7 +164,7 @@ def _enlarged(pixels, size, matrix):
 
 
 class ImagesTask(Task):
-    """Captions for images of digits."""
+    """The task of writing captions for images of digits."""
 
     options = OPTIONS
 
@@ -224,16 +229,19 @@ class ImagesTask(Task):
 
 
 def pointed(pipeline, captions):
-    """For each digit in given captions, whether the cell with the largest weight is in its box."""
+    """Return whether the cell with the largest weight is in the right box, for each digit.
+
+    The result is a list of bools for the digits in all captions. The captions are those given.
+    """
     results = pipeline.align([(caption.image, caption.text) for caption in captions])
     return points(pipeline.source, results, captions)
 
 
 def points(source, results, captions):
-    """`pointed`, from the results for correct captions."""
+    """Compute what `pointed` returns, from the results for the correct captions."""
     hits = []
     for caption, result in zip(captions, results, strict=True):
-        words = word_spans(result.target_tokens)[:, 0]  # word of each token
+        words = word_spans(result.target_tokens)[:, 0]  # the word of each token
         named = [number for number, word in enumerate(caption.text.split()) if word in NAMES]
         for number, (left, top, right, bottom) in zip(named, caption.boxes, strict=True):
             cell = int(result.alignment[words == number].sum(axis=0).argmax())

@@ -1,17 +1,17 @@
 """The words of the demo corpus.
 
-Every English word form has one French counterpart, up to agreement, which the rest of the
-English sentence determines, so a translation is either right or wrong.
+Every English word form has one French counterpart. Only its agreement can vary, and the rest of the
+English sentence determines that, so a translation is either right or wrong.
 """
 
 from typing import NamedTuple
 
-ASPIRATED = {"héros"}  # no elision before these: "le héros", but "l'homme"
+ASPIRATED = {"héros"}  # words without elision before them: "le héros", but "l'homme"
 EVERYTHING = "person animal thing text food place"
 
 
 class Noun(NamedTuple):
-    """A noun: English singular and plural, French singular, gender (m or f), and kind."""
+    """A noun: English singular and plural, French singular, gender ("m" or "f") and kind."""
 
     singular: str
     plural: str
@@ -21,7 +21,7 @@ class Noun(NamedTuple):
 
 
 class Adjective(NamedTuple):
-    """An adjective, the kinds of noun that it fits, and whether French puts it before them."""
+    """An adjective, with the kinds of noun it fits. `before`: True if it precedes French nouns."""
 
     english: str
     masculine: str
@@ -31,10 +31,11 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb: `present` is French je, il, nous, ils; `objects` the allowed kinds of noun.
+    """A verb.
 
-    English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` is
-    True if the French past uses "être".
+    `present` contains the French forms for je, il, nous and ils. `objects` contains the kinds of
+    noun that can be its object. English may add a `particle` ("wait for"), and French a
+    `preposition` ("répondre à"). `etre` is True if the French past tense uses "être".
     """
 
     base: str
@@ -48,7 +49,7 @@ class Verb(NamedTuple):
 
 
 def english_s(word):
-    """Add the -s of the English plural, and of the third person singular."""
+    """Add the -s of the English plural, or of the third person singular."""
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "x", "ch", "sh", "o")) else "s")
@@ -69,12 +70,12 @@ def french_feminine(word):
 
 
 def starts_with_vowel(word):
-    """Return True if a French word begins with a spoken vowel, including one after a mute h."""
+    """Return True if a French word begins with a spoken vowel, which may follow a mute h."""
     return word[0].lower() in "aâeéèêiîoôuœ" or (word[0] == "h" and word not in ASPIRATED)
 
 
 def _rows(table):
-    """Map the first word of each row to the rest."""
+    """Return a dictionary from the first word of each row to the other words."""
     return {first: words for first, *words in map(str.split, table.split(", "))}
 
 
@@ -141,7 +142,7 @@ ADJECTIVES = [
     *_adjectives("thing text food", "expensive cher chère"),
 ]
 
-# No verb has equal present and past forms ("they put"): the English must distinguish them.
+# No verb has the same present and past form ("they put"), because the tense must be unambiguous.
 TRANSITIVE = [
     _verb("see saw", "vois voit voyons voient vu", EVERYTHING),
     _verb("love loved", "aimer", EVERYTHING),
@@ -196,7 +197,8 @@ NAMES = {
     **dict.fromkeys(["Paul", "Marc", "Antoine", "David", "Simon"], "m"),
     **dict.fromkeys(["Marie", "Anna", "Alice", "Claire", "Julie"], "f"),
 }
-# Without "they" and "them", whose gender English does not mark; "I" and "we" have only a person.
+# "They" and "them" are left out because English does not mark their gender. "I" and "we" have only
+# a person.
 PRONOUNS = {  # English -> French, person (the index into `Verb.present`), gender
     "I": ("je", 0, ""),
     "he": ("il", 1, "m"),

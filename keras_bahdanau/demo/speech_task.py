@@ -1,7 +1,7 @@
 """Speech demo: digits spoken by `espeak-ng`, or whistled.
 
 Neither is real speech. If the program espeak-ng is installed, it speaks the digits with several
-voices, speeds and pitches. Otherwise each digit is a melody of three tones with noise.
+voices, speeds and pitches. Otherwise, each digit is a melody of three tones with noise.
 """
 
 import itertools
@@ -19,7 +19,7 @@ RATE = 16_000  # samples per second
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 VOICES = tuple(f"en+{voice}" for voice in ("m1", "m2", "m3", "m4", "m7", "f1", "f2", "f3", "f4"))
 SCALE = (440.0, 660.0, 990.0)  # frequencies of the tones, in Hz
-MELODIES = list(itertools.product(SCALE, repeat=3))[1:26]  # without those of a single tone
+MELODIES = list(itertools.product(SCALE, repeat=3))[1:26]  # without the first and last, one tone
 
 OPTIONS = TrainingOptions(
     preset="speech",
@@ -45,7 +45,7 @@ OPTIONS = TrainingOptions(
 class Utterance(NamedTuple):
     """A recording, float32 `(samples,)` at 16 kHz, and its words.
 
-    `seconds` are the (begin, end) times of the words; () if unknown.
+    `seconds` contains the (begin, end) times of the words; it is () if these are unknown.
     """
 
     samples: np.ndarray
@@ -54,9 +54,10 @@ class Utterance(NamedTuple):
 
 
 def split(train=600, valid=60, test=100, seed=0):
-    """Utterances of two to five words for training, validation and test: lists of `Utterance`.
+    """Create three lists of `Utterance`, for training, validation and testing.
 
-    The same seed gives the same utterances; no text of the test occurs in training.
+    An utterance has two to five words. The same seed always gives the same utterances. No text in
+    the test set occurs in training.
     """
     rng = random.Random(seed)
     say = _spoken if shutil.which("espeak-ng") else _whistled
@@ -68,12 +69,12 @@ def split(train=600, valid=60, test=100, seed=0):
 
 
 def synthesizer():
-    """Name of the available synthesizer."""
+    """Return the name of the available synthesizer."""
     return "espeak-ng" if shutil.which("espeak-ng") else "whistled tones"
 
 
 def _whistled(rng, text):
-    """One melody per word, in a random key and tempo, with noise."""
+    """Create an utterance with one melody per word, in a random key and tempo, with noise."""
     key, tempo = rng.uniform(0.85, 1.15), rng.uniform(0.06, 0.1)
     noise = np.random.default_rng(rng.randrange(2**32))
     parts, seconds, now = [], [], 0.0
@@ -93,7 +94,7 @@ def _whistled(rng, text):
 
 
 def _tone(frequency, seconds):
-    """A tone with two overtones that swells and fades."""
+    """Create a tone with two overtones that swells and fades."""
     steps = np.arange(int(seconds * RATE)) / RATE
     wave = sum(np.sin(2 * np.pi * frequency * n * steps) / n**2 for n in (1, 2, 3))
     return wave * np.sin(np.pi * steps / seconds) ** 0.5
@@ -111,7 +112,7 @@ def _spoken(rng, text):
 
 
 class SpeechTask(Task):
-    """Words of synthetic utterances."""
+    """The task of transcribing synthetic utterances."""
 
     options = OPTIONS
     verb = "Transcribing"
@@ -159,7 +160,7 @@ class SpeechTask(Task):
     def summary(self, report):
         return (
             f"{report['wer']:.1f} % word error, {report['exact']:.1f} % of the utterances exact "
-            "(of synthetic speech: it says little about real speech)"
+            "(for synthetic speech, which says little about real speech)"
         )
 
     def next_commands(self, out):
@@ -172,5 +173,5 @@ class SpeechTask(Task):
 
 
 def _integers(samples):
-    """Samples as 16-bit integers, as the programs for devices require."""
+    """Convert samples to 16-bit integers, which the programs for devices require."""
     return np.clip(np.rint(samples * 2**15), -(2**15), 2**15 - 1).astype(np.int16)

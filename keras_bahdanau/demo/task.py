@@ -1,4 +1,4 @@
-"""Tasks of the demo: their data, settings, results and pictures, and the directory."""
+"""The tasks of the demo: their data, settings, results and plots, and the output directory."""
 
 import abc
 import importlib
@@ -6,65 +6,65 @@ from pathlib import Path
 
 TASKS = {  # name (of the module NAME_task, with a class NameTask) -> help
     "text": "English to French",
-    "images": "captions of handwritten digits, with scikit-learn",
-    "speech": "synthetic",
+    "images": "captions for handwritten digits from scikit-learn",
+    "speech": "synthetic speech",
 }
 MARK = ".demo"  # file that marks the directory of a demo
 
 
 class Task(abc.ABC):
-    """One task of the demo, run by `tour.run`; `verb`, such as "Translating", is for messages."""
+    """A task of the demo, which `tour.run` runs. `verb`, such as "Translating", is for messages."""
 
     options = None
     verb = "Reading"
 
     def source(self):
-        """The `Source`; None for text, whose vocabulary is learned."""
+        """Return the `Source`, or None for text with a learned vocabulary."""
         return None
 
     @abc.abstractmethod
     def data(self):
-        """Three lists of examples: training, validation and test."""
+        """Return three lists of examples, for training, validation and testing."""
 
     @abc.abstractmethod
     def write(self, directory, name, examples):
-        """Write the examples of a part to a directory, in files that the commands read."""
+        """Write the examples of a part to a directory, in files that the commands can read."""
 
     @abc.abstractmethod
     def describe(self, training):
-        """(string that describes the data, list of strings with one example)."""
+        """Return (description of the data, list of strings with one example)."""
 
     @abc.abstractmethod
     def pair(self, example):
-        """(input, text) of an example."""
+        """Return (input, text) of an example."""
 
     @abc.abstractmethod
     def name_of(self, example):
-        """String: the name of an example's input in the printed answers."""
+        """Return the name of an example's input, for the printed answers."""
 
     @abc.abstractmethod
     def measure(self, pipeline, test, results):
-        """Dictionary of metrics of the test results."""
+        """Return a dictionary of metrics for the test results."""
 
     def highlights(self, test):
-        """Numbers of a few examples of the test to print."""
+        """Return the indices of a few test examples to print."""
         return [0, 1, 2]
 
     @abc.abstractmethod
     def picture(self, pipeline, test, results):
-        """Plot of the attention, a matplotlib figure."""
+        """Return a plot of the attention as a matplotlib figure."""
 
     @abc.abstractmethod
     def summary(self, report):
-        """String: summary of the metrics."""
+        """Return a summary of the metrics as a string."""
 
     @abc.abstractmethod
     def next_commands(self, out):
-        """String: commands to try next, one per line."""
+        """Return a string of commands to try next, one per line."""
 
 
 def task_of(name):
-    """The `Task` with this name."""
+    """Create the `Task` with a given name."""
     if name not in TASKS:
         raise ValueError(f"`task` must be one of {', '.join(TASKS)}. Received: task={name!r}")
     module = importlib.import_module(f"keras_bahdanau.demo.{name}_task")
@@ -72,7 +72,7 @@ def task_of(name):
 
 
 def write_manifest(directory, name, ending, files):
-    """Write (bytes, text) pairs as files `name/0000.ending`, and their manifest NAME.tsv."""
+    """Write (bytes, text) pairs to files `name/0000.ending`, with a manifest `name.tsv`."""
     directory = Path(directory)
     (directory / name).mkdir(parents=True, exist_ok=True)
     lines = []
@@ -84,7 +84,7 @@ def write_manifest(directory, name, ending, files):
 
 
 def check_directory(out):
-    """Raise FileExistsError if a directory has other files, or a finished demo."""
+    """Raise FileExistsError if a directory contains a finished demo, or other files."""
     if (out / "report.json").exists():
         raise FileExistsError(
             f"This demo has already finished. Received: out={str(out)!r}. "
@@ -94,6 +94,6 @@ def check_directory(out):
         if not (out / MARK).exists() and not (out / "run" / "run.json").exists():
             raise FileExistsError(
                 "A demo needs a new directory, or that of an unfinished demo. "
-                f"Received: out={str(out)!r}, which holds other files. Choose another one with "
+                f"Received: out={str(out)!r}, which contains other files. Choose another one with "
                 "--out."
             )

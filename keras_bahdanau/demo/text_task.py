@@ -25,7 +25,7 @@ OPTIONS = TrainingOptions(
 
 
 class TextTask(Task):
-    """English to French, with gold word alignments."""
+    """The task of translating English to French, with gold word alignments."""
 
     options = OPTIONS
     verb = "Translating"
@@ -47,7 +47,7 @@ class TextTask(Task):
         return example.source
 
     def measure(self, pipeline, test, results):
-        """BLEU and exact match of the translations, and alignment error rate."""
+        """Return BLEU and exact match of the translations, and the alignment error rate."""
         import sacrebleu
 
         texts = [result.text for result in results]
@@ -69,7 +69,7 @@ class TextTask(Task):
         }
 
     def highlights(self, test):
-        """Indices of an elision, a negation, and a longer sentence with reordering."""
+        """Return the indices of an elision, a negation, and a longer sentence with reordering."""
 
         def first(condition):
             return next(number for number, example in enumerate(test) if condition(example))
@@ -101,7 +101,7 @@ my red car ." --plot picture.png
 
 
 def _reorders(example):
-    """True for a sentence of twelve words with a negation and crossing links."""
+    """Return True for a sentence of twelve words with a negation and crossing links."""
     twelve = len(example.target.split()) == 12
     links = sorted(example.sure)
     crosses = any(i < k and j > m for i, j in links for k, m in links)

@@ -1,4 +1,4 @@
-"""The demo: generate data, train, translate, plot, export, compare."""
+"""The demo: generates data, trains, translates, plots, exports and compares."""
 
 import json
 import shutil
@@ -17,16 +17,17 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     """Run the demo and write its files to a directory.
 
     Args:
-        out: Path of the directory: `report.json`, `alignment.png`, `translator.keras`,
-            `saved_model/1/`, `translator.tflite`, `data/` and the training run in `run/`.
-        options: `TrainingOptions` in place of the task's own.
+        out: Path of the output directory. The demo writes `report.json`, `alignment.png`,
+            `translator.keras`, `saved_model/1/`, `translator.tflite`, `data/`, and the training run
+            in `run/`.
+        options: `TrainingOptions` to use instead of those of the task.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
-        task: String, a name of `TASKS`.
+        task: String, a name in `TASKS`.
 
     Returns:
-        Dictionary, as in `report.json`: the metrics of the task, `agreement` (the share of
-        test inputs on which Keras, SavedModel and LiteRT give the same text), `seconds`.
+        Dictionary, as in `report.json`: the metrics of the task, `agreement` (the fraction of test
+        inputs for which Keras, SavedModel and LiteRT give the same text), and `seconds`.
 
     Raises:
         FileExistsError: If the directory contains a finished demo, or other files.
@@ -78,7 +79,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
 
 
 def _trained(pairs, directory, options, source, verbose, say):
-    """Path of the trained model; trains it unless an interrupted demo already did."""
+    """Train the model, unless an interrupted demo has already done so, and return its path."""
     try:
         return train(*pairs, directory, options, verbose=verbose, say=say, source=source)
     except FileExistsError:
@@ -86,7 +87,7 @@ def _trained(pairs, directory, options, source, verbose, say):
 
 
 def compared_answers(pipeline, out, inputs, texts):
-    """Export to `out`; return the texts of "Keras", "SavedModel" and "LiteRT" by name."""
+    """Export to `out`, and return a dictionary of the texts of Keras, SavedModel and LiteRT."""
     for unfinished in (out / "saved_model", out / "translator.tflite"):
         shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
     version = export_saved_model(pipeline, out / "saved_model")

@@ -1,1 +1,1 @@
-"""Options, checks and limits shared by all parts."""
+"""Options, checks and limits shared by all parts of the package."""

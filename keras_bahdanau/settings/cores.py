@@ -5,14 +5,14 @@ import math
 import os
 from pathlib import Path
 
-CGROUP = Path("/sys/fs/cgroup")  # on Linux; in a container, its own limits
+CGROUP = Path("/sys/fs/cgroup")  # on Linux; contains the container's limits in a container
 
 
 def usable_cores():
-    """Count the cores that the process may use.
+    """Return the number of cores that this process may use.
 
-    It respects the limits of `taskset`, of containers (`docker run --cpus=2`, `limits.cpu` of
-    Kubernetes), and of OMP_NUM_THREADS, where Ray and Spark set the share of each process.
+    The number respects limits set by `taskset`, by containers (`docker run --cpus=2`, or
+    `limits.cpu` in Kubernetes), and by OMP_NUM_THREADS, which Ray and Spark set for each process.
     """
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     cores = len(allowed(0)) if allowed else os.cpu_count() or 1
@@ -22,7 +22,7 @@ def usable_cores():
 
 
 def _quotas(directory):
-    """Yield the number of cores that a control group allows, if it has a limit."""
+    """Yield the number of cores that a control group allows, if there is a limit."""
     for quota, period in (
         _numbers(directory / "cpu.max"),  # version 2, in microseconds: "max 100000" for no limit
         _numbers(directory / "cpu" / "cpu.cfs_quota_us", directory / "cpu" / "cpu.cfs_period_us"),
@@ -32,7 +32,7 @@ def _quotas(directory):
 
 
 def _numbers(*paths):
-    """Two integers from one file, or from two; (0, 0) if missing."""
+    """Read two integers from one file, or from two files. Return (0, 0) if they are missing."""
     with contextlib.suppress(OSError, ValueError):
         quota, period = " ".join(path.read_text() for path in paths).split()
         return int(quota), int(period)

@@ -1,4 +1,4 @@
-"""Startup messages of libraries that mean nothing to users."""
+"""Suppression of startup messages of libraries, which mean nothing to users."""
 
 import contextlib
 import faulthandler
@@ -8,22 +8,23 @@ import threading
 
 GREETINGS = (
     *(b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite"),
-    b"normalizer.cc(",  # SentencePiece in TensorFlow, whose log level is fixed
+    b"normalizer.cc(",  # from SentencePiece in TensorFlow, whose log level can't be set
 )
-_SCREEN = threading.RLock()  # one thread at a time may redirect standard error
+_SCREEN = threading.RLock()  # so that only one thread at a time redirects standard error
 
 
 @contextlib.contextmanager
 def without_greetings():
-    """Suppress startup messages of TensorFlow and LiteRT, which no setting silences.
+    """Context manager that suppresses startup messages of TensorFlow and LiteRT.
 
-    All other output is printed at the end; so is the traceback of a crash.
-    TF_CPP_MIN_LOG_LEVEL=1 prints everything.
+    No setting of these libraries turns the messages off. All other output on standard error is
+    printed at the end of the block, and a crash still prints its traceback. With
+    TF_CPP_MIN_LOG_LEVEL=1, everything is printed.
     """
     with _SCREEN:
         screen = None
         if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") >= "2":
-            with contextlib.suppress(OSError):  # a daemon may lack it
+            with contextlib.suppress(OSError):  # a daemon may have no standard error
                 screen = os.dup(2)
         if screen is None:
             yield

@@ -1,11 +1,11 @@
-"""Suggestions for misspelled or guessed names, for the end of an error."""
+"""Suggestions for misspelled or guessed names, which are added to error messages."""
 
 import dataclasses
 import difflib
 import functools
 import inspect
 
-SYNONYMS = {  # our names: differently spelled equivalents in other packages
+SYNONYMS = {  # names in this package -> names for the same thing in other packages
     "attention_units": "attention_dim attention_size",
     "batch_tokens": "batch_size mini_batch",
     "batch_sentences": "batch_size",
@@ -62,17 +62,17 @@ SYNONYMS = {  # our names: differently spelled equivalents in other packages
     "vocabulary": "vocab",
     "warmup": "warmup_steps warmup_updates",
 }
-_CLOSE = 0.7  # least ratio of `difflib`
+_CLOSE = 0.7  # minimum similarity in `difflib`
 _OF_KERAS = {"activity_regularizer", "autocast", "dtype", "name", "trainable"}
-_PLAIN = dict | str | int | float | list  # types that are not settings
-_MOST_NAMES = 12  # most names listed in an error
+_PLAIN = dict | str | int | float | list  # types that can't be settings
+_MOST_NAMES = 12  # maximum number of names listed in an error
 _LONGEST_VALUE = 60
 
 
 def nearest_name(value, names):
-    """The name that a wrong one probably means, by spelling or as a synonym, or None.
+    """Return the name that a wrong name probably means, by spelling or as a synonym, or None.
 
-    Ignores case, and the difference between hyphens and underscores.
+    Case, and the difference between hyphens and underscores, are ignored.
     """
     if not isinstance(value, str):
         return None
@@ -87,13 +87,13 @@ def nearest_name(value, names):
 
 
 def nearest(value, names):
-    """End of an error: the name that a wrong one probably means, or ""."""
+    """Return the end of an error message: the name that a wrong name probably means, or ""."""
     name = nearest_name(value, names)
     return "" if name is None else f". Did you mean {name!r}?"
 
 
 def _meant(guess):
-    """Our names for a word of another package."""
+    """Return this package's names for a word from another package."""
     return [_plain(name) for name, words in SYNONYMS.items() if guess in words.split()]
 
 
@@ -102,13 +102,14 @@ def _plain(name):
 
 
 def check_keywords(**settings):
-    """Decorator for a function, or a class with public methods: explains unknown keywords.
+    """Decorator that explains unknown keywords of a function or of the public methods of a class.
 
-    An unknown keyword raises TypeError, which suggests the nearest parameter or the right settings.
+    An unknown keyword raises a TypeError that suggests the closest parameter, or the correct
+    settings.
 
     Args:
-        **settings: The settings dataclass of each parameter of that name: with
-            `search=SearchOptions`, the error for `beam_size=4` suggests
+        **settings: For the parameter of each name, its settings dataclass. With
+            `search=SearchOptions`, for example, the error for `beam_size=4` suggests
             `search=SearchOptions(beam_width=...)`.
     """
 
@@ -124,9 +125,9 @@ def check_keywords(**settings):
 
 
 def check_constructor(kind):
-    """Class decorator that explains unknown keywords of a constructor like `check_keywords`.
+    """Class decorator that explains unknown keywords of a constructor, as `check_keywords` does.
 
-    Layers and models, whose constructors Keras inspects, call `check_passed_on` instead.
+    Layers and models call `check_passed_on` instead, because Keras inspects their constructors.
     """
     if "__init__" in vars(kind):
         kind.__init__ = _checked(kind.__init__, title=kind.__name__)
@@ -134,12 +135,15 @@ def check_constructor(kind):
 
 
 def unknown_keyword(title, name, value, names):
-    """TypeError for an unknown keyword of a function `title`; `names` are the known ones."""
+    """Create the TypeError for an unknown keyword of the function `title`.
+
+    `names` contains the known keywords.
+    """
     return _unknown(title, name, value, [{known: known for known in names}])
 
 
 def check_passed_on(kind, kwargs):
-    """Raise TypeError if keywords that a layer passes on to Keras are unknown there."""
+    """Raise TypeError if a layer passes keywords to Keras that Keras does not accept."""
     for name, value in kwargs.items():
         if name not in _OF_KERAS:
             names = [*inspect.signature(kind.__init__).parameters]
@@ -173,7 +177,7 @@ def _checked(function, settings=None, title=None):
 
 
 def _remedies(function, parameters, settings, args):
-    """Groups of what a keyword may mean, {name: what to write}, likeliest first."""
+    """Yield groups of possible meanings of a keyword, {name: what to write}, likeliest first."""
     yield {name: name for name in parameters if name != "self"}
     for parameter, kind in settings.items():
         if parameter in parameters:
@@ -187,7 +191,7 @@ def _remedies(function, parameters, settings, args):
 
 
 def _unknown(title, name, value, remedies):
-    """TypeError for a keyword; synonyms precede names with a similar spelling."""
+    """Create the TypeError for a keyword. Synonyms are preferred to names of similar spelling."""
     groups = [*remedies]
     received = f"{name}={value!r:.{_LONGEST_VALUE}}"
     message = f"`{title}` has no argument `{name}`. Received: {received}."

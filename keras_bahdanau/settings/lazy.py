@@ -1,4 +1,4 @@
-"""Names of a package that load on first use, by Python or by Keras."""
+"""Lazy loading: names of a package that are imported on first use, by Python or by Keras."""
 
 import importlib
 import importlib.abc
@@ -10,15 +10,16 @@ _BACKENDS = {"jax", "tensorflow", "torch"}
 
 
 def lazy_names(package, module_of):
-    """Make `__getattr__` and `__dir__` of a package whose names load on first use.
+    """Create `__getattr__` and `__dir__` for a package whose names are imported on first use.
 
     ```python
     __getattr__, __dir__ = lazy_names(__name__, {"BatchedPairs": "batching"})
     ```
 
     `module_of` maps a name to its module in the package, or, with a leading dot, in the parent
-    package; if a path ends in the name, the name is the module itself. A wrong name raises
-    AttributeError with the nearest one; a missing package raises ImportError with its extra.
+    package. If the path of the module ends in the name, the name is the module itself. An unknown
+    name raises an AttributeError that suggests the closest name. A missing package raises an
+    ImportError that names the extra to install.
     """
 
     def load(name):
@@ -33,14 +34,14 @@ def lazy_names(package, module_of):
             raise ImportError(message, name=error.name) from error
         is_module = module_of[name].split(".")[-1] == name
         value = module if is_module else getattr(module, name)
-        vars(sys.modules[package])[name] = value  # for the next use
+        vars(sys.modules[package])[name] = value  # so that the next use is fast
         return value
 
     def names():
         return sorted({*vars(sys.modules[package]), *module_of})
 
     def advice(name):
-        if name.startswith("_"):  # requested by programs, not users
+        if name.startswith("_"):  # requested by programs, not by users
             return ""
         from keras_bahdanau.settings.guesses import nearest, nearest_name  # slow
 
@@ -56,7 +57,10 @@ def lazy_names(package, module_of):
 
 
 def missing_package(user, error):
-    """Message about a name or command whose package is missing; "" if the fault is ours."""
+    """Return a message about a missing package that a name or command needs.
+
+    Returns "" if the missing module is one of this package.
+    """
     missing = (error.name or "").partition(".")[0]
     if missing in ("", "keras_bahdanau"):
         return ""
@@ -68,11 +72,12 @@ def missing_package(user, error):
 
 
 def register_lazily(package, modules):
-    """Register classes with Keras by name once Keras is imported, without their modules.
+    """Register classes with Keras as soon as Keras is imported, without importing their modules.
 
-    `keras.saving.load_model` then finds them in a process that has only imported the package.
-    `modules` is a function, called at registration, that returns a dictionary from each module of
-    the package to its class names. The decorator of a class replaces its stand-in.
+    `keras.saving.load_model` can then find them in a process that has only imported the package.
+    `modules` is a function that returns a dictionary from the modules of the package to the names
+    of their classes. It is called at registration. When a class is defined, its decorator replaces
+    its stand-in.
     """
 
     def register():
@@ -83,14 +88,14 @@ def register_lazily(package, modules):
                 registered_classes.setdefault(f"{package}>{name}", stand_in)
 
     if sys.modules.get("keras") is not None:
-        importlib.import_module("keras")  # waits for an import in another thread
+        importlib.import_module("keras")  # wait until another thread has imported it
         register()
     else:
         sys.meta_path.insert(0, _ImportHook("keras", register))
 
 
 def _stand_in(module, name):
-    """A class that Keras finds by its registered name, and that creates the real object."""
+    """Create a class that Keras finds by its registered name, and that creates the real object."""
 
     def real_class():
         return getattr(importlib.import_module(module), name)
@@ -105,7 +110,7 @@ def _stand_in(module, name):
 
 
 class _ImportHook(importlib.abc.MetaPathFinder):
-    """Finder that calls `act` after a module is imported, then removes itself."""
+    """Finder that calls `act` after a module is imported, and then removes itself."""
 
     def __init__(self, module_name, act):
         self.module_name, self.act = module_name, act
@@ -134,7 +139,7 @@ class _ImportHook(importlib.abc.MetaPathFinder):
 
 
 def _names_inside(package, module_of):
-    """Dictionary from public names to their paths, for lazy packages inside a package."""
+    """Return a dictionary from public names to their paths, for lazy subpackages of a package."""
     root = Path(sys.modules[package].__file__).parent
     paths = {}
     for part in sorted({*module_of.values()}):

@@ -1,4 +1,4 @@
-"""One option of a settings dataclass: its field stores default, check and help."""
+"""Options of settings dataclasses. The field of an option stores its default, check and help."""
 
 import dataclasses
 import inspect
@@ -11,13 +11,13 @@ from keras_bahdanau.settings.guesses import check_constructor, nearest
 
 
 class Check(NamedTuple):
-    """Condition that an option's value must meet.
+    """Condition that the value of an option must meet.
 
     Attributes:
-        demand: String, what the value must be, such as "an integer in [1, 9]".
-        allows: Function of a value that returns a bool.
+        demand: String that describes valid values, such as "an integer in [1, 9]".
+        allows: Function that returns True for valid values.
         choices: Tuple of the allowed names; () if values are not names.
-        advice: Dictionary from likely wrong values to advice at the end of the error.
+        advice: Dictionary from likely wrong values to advice for the end of the error message.
     """
 
     demand: str
@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 
 def integer(lowest, highest):
-    """Check for an integer from `lowest` to `highest`."""
+    """Return a check for integers from `lowest` to `highest`."""
     return Check(
         f"an integer in [{lowest}, {highest}]",
         lambda value: _is_integer(value) and lowest <= value <= highest,
@@ -35,7 +35,7 @@ def integer(lowest, highest):
 
 
 def number(lowest, highest, ends="[]"):
-    """Check for a number in an interval; `ends`, such as "(]", are its brackets."""
+    """Return a check for numbers in an interval. `ends` contains its brackets, such as "(]"."""
     left, right = ends
 
     def allows(value):
@@ -49,7 +49,7 @@ def number(lowest, highest, ends="[]"):
 
 
 def one_of(*names):
-    """Check for one of several names."""
+    """Return a check for one of several names."""
     return Check(
         f"one of {', '.join(map(repr, names))}",
         lambda value: isinstance(value, str) and value in names,
@@ -58,7 +58,7 @@ def one_of(*names):
 
 
 def some_of(*names):
-    """Check for different names in one string, separated by commas."""
+    """Return a check for a string of different names separated by commas."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) else [""]
@@ -69,7 +69,7 @@ def some_of(*names):
 
 
 def integers(lowest, highest, most):
-    """Check for up to `most` such integers in one string, separated by commas, or ""."""
+    """Return a check for a string of up to `most` integers in a range, separated by commas."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) and value else []
@@ -85,7 +85,7 @@ def integers(lowest, highest, most):
 
 
 def names(most):
-    """Check for up to `most` names or paths in one string, separated by commas, or ""."""
+    """Return a check for a string of up to `most` names or paths, separated by commas."""
 
     def allows(value):
         parts = value.split(",") if isinstance(value, str) and value else []
@@ -98,12 +98,12 @@ def names(most):
 
 
 def flag():
-    """Check for a bool."""
+    """Return a check for a bool."""
     return Check("True or False", lambda value: isinstance(value, bool))
 
 
 def optional(check):
-    """Check for None, or a value that `check` allows."""
+    """Return a check for None and the values that `check` allows."""
     return check._replace(
         demand=f"{check.demand}, or None", allows=lambda value: value is None or check.allows(value)
     )
@@ -114,18 +114,18 @@ def _is_integer(value):
 
 
 def plain(value):
-    """Convert a NumPy number to a Python number, for JSON; return other values unchanged."""
+    """Convert a NumPy scalar to a Python number, for JSON. Return other values unchanged."""
     is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
     return value.item() if is_number else value
 
 
 def option(default, check, help, **metadata):
-    """Field of a settings dataclass, with its `Check`.
+    """Create a field of a settings dataclass, with its `Check`.
 
-    `help` is for the class docstring and the command line; "{choices}" in it is replaced by the
-    names that the check allows. In `metadata`, `off` is the name of the command-line option that
-    turns a flag off, if "no-..." does not fit, and `heading` the option's heading in the help of a
-    command; None, or no heading, means the first one, "Options".
+    `help` is used in the class docstring and on the command line. In it, "{choices}" is replaced by
+    the names that the check allows. In `metadata`, `off` is the name of the command-line option
+    that turns a flag off, if "no-..." is not suitable. `heading` is the heading for the option in
+    the help of a command; None, or no heading, means the first heading, "Options".
     """
     names = [f'"{name}"' for name in check.choices]
     if names:
@@ -134,7 +134,7 @@ def option(default, check, help, **metadata):
 
 
 def or_registered(check):
-    """Check for a class name registered with Keras, or a value that `check` allows."""
+    """Return a check for class names registered with Keras and the values that `check` allows."""
 
     def allows(value):
         return check.allows(value) or is_registered(value)
@@ -147,7 +147,7 @@ def or_registered(check):
 
 
 def check_value(name, value, check):
-    """Raise ValueError if a check does not allow the value of option `name`."""
+    """Raise ValueError if a check does not allow the value of the option `name`."""
     if not check.allows(value):
         raise ValueError(
             f"`{name}` must be {check.demand}. Received: {name}={value!r}{_advice(value, check)}"
@@ -155,21 +155,21 @@ def check_value(name, value, check):
 
 
 def _advice(value, check):
-    """End of an error: advice, if known; else the nearest name, if any."""
+    """Return the end of an error message: advice if there is any, or the closest name."""
     if isinstance(value, str) and value in check.advice:
         return f". {check.advice[value]}"
     return nearest(value, check.choices)
 
 
 def check_option(field, value):
-    """Raise ValueError if a field's check does not allow the value."""
+    """Raise ValueError if the check of a field does not allow the value."""
     check_value(field.name, value, field.metadata["check"])
 
 
 def documented(settings):
-    """Class decorator that adds an "Args" section before "Raises" in a settings docstring.
+    """Class decorator that adds a section "Args" before "Raises" in the docstring of settings.
 
-    The constructor explains unknown keywords: see `settings.guesses`.
+    It also makes the constructor explain unknown keywords: see `settings.guesses`.
     """
     check_constructor(settings)
     description, raises, errors = inspect.cleandoc(settings.__doc__).partition("Raises:")

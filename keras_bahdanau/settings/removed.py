@@ -1,15 +1,15 @@
-"""Removed options. Files may still contain them, with the value that turned them off."""
+"""Removed options, which files may still contain with the value that turned them off."""
 
 REMOVED = {  # option: what to do instead
     "scheduled_sampling": "Train with examples/scheduled_sampling.",
-    "shortlist": "Set it to 0: a search reads the whole vocabulary.",
+    "shortlist": "Set it to 0: a search always uses the whole vocabulary.",
     "doubly_stochastic": "Set it to 0, or use `guided_alignment`.",
 }
 
 
 def drop_removed(settings):
-    """Copy settings without removed options; raise ValueError if one is on."""
-    settings = {**settings}  # a TypeError unless it is a dictionary
+    """Copy settings without the removed options. Raises ValueError if one of these is on."""
+    settings = {**settings}  # raises TypeError unless it is a dictionary
     for name, advice in REMOVED.items():
         if settings.get(name):
             raise ValueError(
