@@ -50,7 +50,7 @@ def ends_well(on_interrupt=""):
 
 @contextlib.contextmanager
 def interrupted_by_sigterm():
-    """Handle SIGTERM, which stops containers and jobs, like Ctrl-C, so that drafts are removed."""
+    """Treat SIGTERM, which stops containers and jobs, like Ctrl-C, so that drafts are removed."""
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield

@@ -49,7 +49,7 @@ class Exploration:
         self._left_out += len(inputs[room:])
 
     def write(self, pipeline):
-        """Trace the inputs, for an ensemble with each of its models, and write the page."""
+        """Trace the inputs, with every model if there is an ensemble, and write the page."""
         from keras_bahdanau.plotting import write_explorer
 
         self.check_lines("standard input", len(self._inputs) + self._left_out)

@@ -143,7 +143,7 @@ def has_content(source):
 
 
 def _report_tables(pairs, *files, say):
-    """Report a header, conventions such as comments, and files that look like tables."""
+    """Report a header, quotation marks as in CSV, and files that look like tables."""
     if is_header(["\t".join(pair) for pair in pairs[:HEAD]]):
         say(
             f"line 1 of {str(files[0])!r} and {str(files[1])!r} is read as a pair: "

@@ -58,7 +58,7 @@ def open_model(path):
 
 
 def open_models(paths):
-    """Open the paths given by `--model` as a list of `ModelFile`: .keras files, or one export."""
+    """Open the files given by `--model`, .keras files or a single export, as `ModelFile`s."""
     for path in paths:
         if is_export(path) and len(paths) > 1:
             raise ValueError(

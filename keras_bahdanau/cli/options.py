@@ -100,8 +100,8 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Names of the columns of the TSV, in order and separated by commas: source; target; "
-        "features for a column of features, such as V;PST, which become one source token each, "
-        "after the text; features-first to put them before the text; count or - for a column to "
+        "features, such as V;PST, each of which becomes a source token after the text; "
+        "features-first, to put them before the text; count or - for a column to "
         "ignore. For JSON lines or TMX, the source and the target: two keys, such as "
         "translation.en,translation.de, or two languages.  [default: source,target, and features "
         "or count if a column contains them; for TMX, srclang and the other language]",

@@ -49,7 +49,7 @@ def check_page_options(explore, **options):
         if value and explore is None:
             value = value if isinstance(value, bool) else str(value)
             raise ValueError(
-                f"`{name}` needs the page of --explore. Received: {name}={value!r} without "
+                f"`{name}` is only for the page of --explore. Received: {name}={value!r} without "
                 "--explore. Add --explore, or omit the option."
             )
 

@@ -52,8 +52,8 @@ class BatchedPairs(Epochs):
         source: A `Source`, or the `Subwords` of the source text.
         target: `Subwords` of the target text.
         batch_tokens: Positive integer, the maximum number of positions on one side of a batch,
-            including padding. A longer sentence gets its own batch. 2048 if neither this nor
-            `batch_sentences` is given.
+            including padding. A longer sentence gets its own batch. The default is 2048 if
+            `batch_sentences` is not given either.
         batch_sentences: Positive integer, the number of rows in a batch.
         buckets: Positive integer, the maximum number of shapes with `batch_tokens`. Their lengths
             are chosen to minimize padding.

@@ -94,7 +94,7 @@ class TextSide:
         return np.fromiter(map(is_blank, self.lines), bool, len(self.lines))
 
     def broken(self):
-        """Return a bool array `(pairs,)`: True for lines with a character that is not text."""
+        """Return a bool array `(pairs,)`: True for lines with characters that text can't have."""
         broken = np.zeros(len(self.lines), bool)
         for row, line in enumerate(self.lines):
             # the broken characters are not printable, except for U+FFFD

@@ -91,7 +91,7 @@ class SourceAnswers(NamedTuple):
     target: Any = None
 
     def checked(self, metrics):
-        """Return these answers. Raises ValueError if a source has too many for a metric."""
+        """Return these answers. Raises ValueError if a source has too many answers for a metric."""
         if any(metric.by_source for metric in metrics):
             for source, answers in zip(self.sources, self.references, strict=True):
                 if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:

@@ -1,4 +1,4 @@
-"""Rows that depend on the epoch, by sampled subwords and unknown characters; and linked words."""
+"""Rows that change from epoch to epoch (sampled subwords, unknown characters), and word links."""
 
 import numpy as np
 

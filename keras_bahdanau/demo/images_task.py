@@ -229,9 +229,10 @@ class ImagesTask(Task):
 
 
 def pointed(pipeline, captions):
-    """Return whether the cell with the largest weight is in the right box, for each digit.
+    """Return a list of bools, one for each digit in the captions.
 
-    The result is a list of bools for the digits in all captions. The captions are those given.
+    A bool is True if the cell with the largest weight is in the digit's box, when the model is
+    given the caption.
     """
     results = pipeline.align([(caption.image, caption.text) for caption in captions])
     return points(pipeline.source, results, captions)

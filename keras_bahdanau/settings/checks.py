@@ -55,7 +55,7 @@ def number(name, meaning, value):
 
 
 def choice(name, value, allowed):
-    """Return `value`, where an integer becomes an int. Raises ValueError if not in `allowed`."""
+    """Return `value`, with integers converted to int. Raises ValueError unless in `allowed`."""
     integers = all(isinstance(item, int) for item in allowed)
     if value not in allowed or (integers and not isinstance(value, Integral)):  # 8.0 == 8
         names = ", ".join(repr(item) for item in allowed)

@@ -108,7 +108,7 @@ def check_keywords(**settings):
     settings.
 
     Args:
-        **settings: For the parameter of each name, its settings dataclass. With
+        **settings: Settings dataclasses, by the names of the parameters that accept them. With
             `search=SearchOptions`, for example, the error for `beam_size=4` suggests
             `search=SearchOptions(beam_width=...)`.
     """
@@ -177,7 +177,7 @@ def _checked(function, settings=None, title=None):
 
 
 def _remedies(function, parameters, settings, args):
-    """Yield groups of possible meanings of a keyword, {name: what to write}, likeliest first."""
+    """Yield groups of possible meanings of a keyword, {name: what to write}, most likely first."""
     yield {name: name for name in parameters if name != "self"}
     for parameter, kind in settings.items():
         if parameter in parameters:

@@ -14,7 +14,10 @@ LONGEST_VALID = 512  # maximum number of tokens on a side of a validation pair
 
 
 class Sides(NamedTuple):
-    """Source and target, or None, and symbols that a learned source vocabulary keeps as tokens."""
+    """Source and target, and symbols that a learned source vocabulary keeps as single tokens.
+
+    The source and the target are None if they are to be learned.
+    """
 
     source: Any = None
     target: Any = None
@@ -96,10 +99,10 @@ def check_data(plan):
     _check_alignments(plan)
     if bool(data.teacher) != (options.word_distillation > 0):
         raise ValueError(
-            "Word-level distillation needs a teacher and a fraction of the loss. Received: "
+            "Word-level distillation needs both a teacher and `word_distillation`. Received: "
             f"teacher={[*map(str, data.teacher)]}, "
-            f"word_distillation={options.word_distillation!r}. Give both, such as 0.8 for the "
-            "fraction, or neither."
+            f"word_distillation={options.word_distillation!r}. Give both, such as a "
+            "word_distillation of 0.8, or neither."
         )
     check_mixed(data.pairs, options.temperature, data.alignments)
     for shards in data.shards:
@@ -163,7 +166,7 @@ def _unknown_characters(plan, shard):
 
 
 def check_characters(rate, source, types):
-    """Raise ValueError if `unknown_rate` is given but a vocabulary is not one of characters.
+    """Raise ValueError if `unknown_rate` is given, but not both vocabularies are of characters.
 
     `types` is a dictionary as from `types_of`. A type that has not been inferred yet is accepted.
     """

@@ -131,7 +131,7 @@ def _model_types(types, origin):
 
 
 def infer_normalizations(options, names, facts):
-    """Infer the normalization of each side: "nfd" for Hangul, else "none"; "none" for words."""
+    """Infer the normalization of each side: "nfd" for Hangul characters, otherwise "none"."""
     values = {}
     for column, side in enumerate(SIDES):
         if getattr(options, f"{side}_normalization") == AUTO:
@@ -234,7 +234,7 @@ def _have_characters(facts):
 
 
 def _share_letters(facts):
-    """Return True for at most `MOST_COPIED` pairs whose targets share letters with the sources."""
+    """Return True for at most `MOST_COPIED` pairs if targets mostly have letters of the sources."""
     if not 0 < len(facts.texts) <= MOST_COPIED:
         return False
     shares = []

@@ -78,7 +78,7 @@ class InitialModel(NamedTuple):
         return {"unknown_rate": before.get("unknown_rate") or 0.0}
 
     def _check_recurrent_dropout(self, options):
-        """Raise ValueError if the encoder's layer would change: Keras' layers drop no states."""
+        """Raise ValueError if turning recurrent dropout on or off changes the encoder's layers."""
         before = options if self.options is None else self.options
         if (before.recurrent_dropout == 0) != (options.recurrent_dropout == 0):
             remedy = "0" if before.recurrent_dropout == 0 else "a rate above 0"

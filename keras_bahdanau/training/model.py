@@ -1,4 +1,4 @@
-"""The models of a training run, and their teacher: creation, devices and compilation."""
+"""Creation, device placement and compilation of the models to train, and of their teacher."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""`TrainingPlan`: all decisions that are made before training, by a single function."""
+"""`TrainingPlan`, with all decisions made before training, and the function that makes them."""
 
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ class TrainingPlan(NamedTuple):
 
     @property
     def limits(self):
-        """Limits for the epochs, the patience and the minutes: see `Progress.end`."""
+        """The limits of the run (epochs, patience, minutes): see `Progress.end`."""
         return self.options.epochs, self.options.patience, self.options.minutes
 
     @property

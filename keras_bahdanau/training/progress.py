@@ -103,7 +103,7 @@ class Progress:
 
     @property
     def best_epoch(self):
-        """Number of the best epoch, from 1; 0 if none was better than the initial model."""
+        """Number of the best epoch, counted from 1; 0 if the initial model is still the best."""
         return self.epoch - self.waited
 
     def is_better(self, value, perplexity=math.inf):
@@ -153,8 +153,8 @@ class Progress:
     def epochs_in(self, minutes):
         """Return the number of epochs that fit into `minutes`, at least 1; infinity for 0 or None.
 
-        The first epoch is used for this estimate, without its first step, only until there is a
-        second one.
+        The estimate leaves out the first epoch; while there is only one, it leaves out the first
+        step.
         """
         if not minutes or not self.epoch:
             return math.inf

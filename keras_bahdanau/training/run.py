@@ -43,7 +43,7 @@ class Run:
         self.distilled = self.directory / DISTILLED
 
     def exists(self):
-        """Return True if the directory contains a run that was begun."""
+        """Return True if the directory contains a run."""
         return self.card.is_file()
 
     def is_over(self):

@@ -98,7 +98,7 @@ def report_split(symbols, source, reason, say):
 
 
 def _report_rare(sides, vocabularies, count, say):
-    """Report if a learned vocabulary has more subwords than there are pairs, for one side only."""
+    """Report, at most once, that a learned vocabulary has more subwords than there are pairs."""
     for name, side, vocabulary in zip(("source", "target"), sides, vocabularies, strict=False):
         size = 0 if side is not None else getattr(vocabulary, "vocabulary_size", 0)
         if size > count and vocabulary.model_type in ("bpe", "unigram"):

@@ -144,7 +144,7 @@ class Workers:
             )
 
     def chiefs_values(self, numbers):
-        """Return the chief's numbers as a float64 vector. All workers pass the same length."""
+        """Return the chief's numbers as a float64 vector. All workers must pass equally many."""
         vector = np.asarray(numbers, "float64").reshape(-1)
         if self.count == 1:
             return vector

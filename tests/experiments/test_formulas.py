@@ -356,7 +356,7 @@ def test_a_line_that_is_no_formula_is_named(example, tmp_path, line, told):
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(gzip.compress(b""), "must contain at least one line"), (b"{}", "must be a complete one")],
+    [(gzip.compress(b""), "must contain at least one line"), (b"{}", "complete gzip file")],
     ids=["empty", "not packed"],
 )
 def test_a_file_without_lines_is_named(example, tmp_path, content, told):

@@ -38,8 +38,8 @@ class CalibrateArguments:
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric that decides whether an output is correct: chrf, with a score of at least "
-            "--threshold, or exact.  [default: chrf for translations, otherwise exact]",
+            help="Metric that decides whether an output is correct: chrf (a score of at least "
+            "--threshold) or exact.  [default: chrf for translations, otherwise exact]",
             show_default=False,
         ),
     ] = None

@@ -49,9 +49,9 @@ class DistillArguments:
     hypotheses: Annotated[
         Path | None,
         typer.Option(
-            help="File of hypotheses to use instead of a teacher. It has --n-best lines for each "
-            "source, or lines 'number ||| text ||| score', where the number of the source counts "
-            "from 0.",
+            help="File of hypotheses to use instead of a teacher: either --n-best lines for each "
+            "source, or lines of the form 'number ||| text ||| score', where number is that of the "
+            "source, counted from 0.",
             show_default=False,
         ),
     ] = None

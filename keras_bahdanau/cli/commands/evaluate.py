@@ -61,20 +61,20 @@ class EvaluateArguments:
     compare: Annotated[
         Path | None,
         typer.Option(
-            help="File of another system's outputs, or another model, to compare with. A paired "
-            "bootstrap test shows which one is better, or a sign test for metrics that count "
-            "outputs as right or wrong. --precision does not affect the other model."
+            help="System to compare with: another model, or a file of its outputs. A paired "
+            "bootstrap test shows which system is better; metrics that count outputs as right or "
+            "wrong use a sign test instead. --precision does not apply to the other model."
         ),
     ] = None
     metrics: Annotated[
         str | None,
         typer.Option(
             help=f"Metrics, separated by commas: {', '.join(METRICS)}. The first is used for the "
-            "scores by length. per is for phonemes separated by spaces. ser is the percentage of "
-            "outputs that are not exact, which papers on pronunciation call WER. top5 is the "
-            "percentage of sources with a correct output among the best 5.  [default: bleu,chrf "
-            "for translations, exact,wer for images, wer,cer for speech, and first the --best-by "
-            "of the training run, if it was set]",
+            "scores by length. per is the error rate of phonemes that are separated by spaces. ser "
+            "is the percentage of outputs that are not exact, which papers on pronunciation call "
+            "WER. top5 is the percentage of sources with a correct output among the best 5.  "
+            "[default: bleu,chrf for translations; exact,wer for images; wer,cer for speech. A "
+            "metric that --best-by set in training comes first]",
             show_default=False,
         ),
     ] = None
@@ -92,8 +92,8 @@ class EvaluateArguments:
 def evaluate(arguments, search_options):
     """Translate sentences, or read files, and compare the outputs with references.
 
-    Prints metrics, perplexity, statistics of the attention, and speed. A .tflite or .onnx file has
-    no perplexity and no token accuracy.
+    Prints metrics, perplexity, statistics of the attention, and speed. Perplexity and token
+    accuracy are not available for a .tflite or .onnx file.
     """
     models = open_models(arguments.model)
     nbest = _nbest_of(arguments.metrics, arguments.compare)

@@ -71,8 +71,8 @@ class PrepareArguments:
     vocabulary: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Existing vocabularies to use: those of a training run, a .keras file or shards. "
-            "Or a SentencePiece file for both sides, or one for each side.",
+            help="Existing vocabularies to use: a training run, a .keras file or shards that "
+            "contain them, or a SentencePiece file for both sides, or one for each side.",
             show_default=False,
         ),
     ] = None

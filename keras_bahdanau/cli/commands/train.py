@@ -107,10 +107,10 @@ class TrainArguments:
     teacher: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Model for --word-distillation, which trains on the model's distribution over "
-            "each token: the output directory of a training run, or a .keras file. Give the option "
-            "several times to use an ensemble. The teacher must have the student's vocabularies. "
-            "In distill, a teacher also generates the targets.",
+            help="Teacher for --word-distillation, where the student learns the teacher's "
+            "distribution over each token: the output directory of a training run, or a .keras "
+            "file. Give the option several times to use an ensemble. The teacher must have the "
+            "student's vocabularies. In distill, a teacher also generates the targets.",
             show_default=False,
             rich_help_panel="Training",
         ),

@@ -77,9 +77,9 @@ class TranslateArguments:
     write_pairs: Annotated[
         Path | None,
         typer.Option(
-            help="TSV file to write instead of standard output: pairs of a sentence and a "
-            "translation, to train on. With --temperature 1 the translations are sampled. If the "
-            "command is stopped, the pairs so far are in .unfinished-NAME.",
+            help="TSV file of training pairs to write instead of standard output: each sentence "
+            "with its translations. With --temperature 1, the translations are sampled. If the "
+            "command is stopped, the pairs written so far are in .unfinished-NAME.",
             show_default=False,
             rich_help_panel="Pairs",
         ),
@@ -208,7 +208,7 @@ class _Files:
 
         if not arguments.files:
             raise ValueError(
-                "A model that reads files needs at least one. Received: "
+                "A model that reads files needs at least one file. Received: "
                 f"model={str(model.path)!r} without files. Give files or a manifest (.tsv)."
             )
         self.prefix = decoded(arguments.prefix, "PREFIX")

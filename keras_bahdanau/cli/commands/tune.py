@@ -79,8 +79,8 @@ class TuneArguments:
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Loss of the metric, in percent, to accept for a narrower beam, no CTC and "
-            "shorter outputs.",
+            help="Points by which the score may be worse than the best, in favor of a narrower "
+            "beam, no CTC and shorter outputs.",
             rich_help_panel="Candidates",
         ),
     ] = 0.1

@@ -23,8 +23,8 @@ def open_corpus(source, target=None, sides=None, columns=None, say=None):
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file name does not show a known format, or an option does not apply to
-            the format.
+        ValueError: If the format can't be inferred from the file name, or if an option does not
+            apply to the format.
 
     Example:
         >>> corpus = open_corpus("en-de.tmx.gz", sides="en,de")

@@ -63,7 +63,7 @@ class LineCorpus(TextCorpus):
 
     @abc.abstractmethod
     def parse(self, line, number):
-        """Return (source, target) of a line. The ValueError for an invalid line has its number."""
+        """Return (source, target) of a line. Raises ValueError, with the number, if invalid."""
 
     def blocks(self, most):
         return _blocks(self.paths, most)

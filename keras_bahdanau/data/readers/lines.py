@@ -57,7 +57,7 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
 def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     r"""Decode UTF-8 text and split it at `\n` or `\r\n`.
 
-    The ValueError for invalid text has the `name` and the number of the line.
+    The ValueError for invalid text includes the `name` and the line number.
     """
     check_control(data, name, first_line)
     try:
@@ -170,7 +170,7 @@ def file_errors(name):
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
-            "A file with the name or the first bytes of a gzip file must be a complete one. "
+            "A file named .gz, or with the first bytes of gzip, must be a complete gzip file. "
             f"Received: path={name!r} ({error}). "
             "Copy or compress it again, or remove .gz from the name of an uncompressed file."
         ) from None

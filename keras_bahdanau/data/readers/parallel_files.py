@@ -67,7 +67,7 @@ def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[froz
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the content is invalid. The message has the number of the line.
+        ValueError: If the content is invalid. The message includes the line number.
 
     Example:
         >>> sure, possible = read_alignments("train.links.gz")

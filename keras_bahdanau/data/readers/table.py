@@ -129,7 +129,7 @@ def read_table(
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is not text, if the columns are invalid, or if a line has another
-            number of columns or an invalid feature. The message has the number of the line.
+            number of columns or an invalid feature. The message includes the line number.
 
     Example:
         >>> pairs, symbols = read_table("turkish-train.tsv.gz")
@@ -212,7 +212,7 @@ def check_width(path, number, cells, names, order="in their order"):
 def _pairs_or_error(path, lines):
     """Return `PAIRS`, or raise ValueError for a table with a header or with three columns.
 
-    The message has the number of the line to correct.
+    The message includes the number of the line to correct.
     """
     rows = [line for line in lines if line]
     if is_header(rows) and find_columns(rows[1:]):
@@ -246,7 +246,7 @@ def _pairs_or_error(path, lines):
         "The third column of a TSV file must contain numbers, or features such as V;PST. "
         f"Received: path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. "
         "Correct the line, or name all columns in their order: "
-        f"columns={order}, split at `;`, `|` and spaces."
+        f"columns={order}. Features are split at `;`, `|` and spaces."
     )
 
 

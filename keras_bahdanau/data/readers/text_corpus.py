@@ -38,7 +38,7 @@ class TextCorpus(abc.ABC):
     def blocks(self, most):
         """Yield blocks of at most `most` pairs.
 
-        The ValueError for a damaged file has the number of the line.
+        The ValueError for a damaged file includes the line number.
         """
 
     def texts(self, block):

@@ -152,7 +152,7 @@ class FileRows:
     def padded(self, members, shape):
         """Return the rows `members` as features of shape `(rows, source_time)`: see `Source.rows`.
 
-        The ValueError for a changed file has the number of its row.
+        The ValueError for a changed file includes the number of its row.
         """
         rows = self._source.rows([self._file(member) for member in members])
         features = rows.padded(np.arange(len(members)), shape)

@@ -88,7 +88,7 @@ class Filters:
         "such as Latin, or Han,Hiragana,Katakana.",
     )
     target_script: str | None = filter_field(
-        None, _SCRIPT, "Scripts of the target, as source_script."
+        None, _SCRIPT, "Unicode scripts of the target: see source_script."
     )
     drop_duplicates: bool = filter_field(
         True,

@@ -235,8 +235,8 @@ def _check_plan(path, plan):
     if different:
         raise ValueError(
             "A preparation resumes with the files and settings that it began with. Received: "
-            f"{' and '.join(different)} that differ from those in {str(path.parent)!r}. Give the "
-            "same again, or remove this directory."
+            f"{' and '.join(different)} that differ from those in {str(path.parent)!r}. Use the "
+            "earlier ones again, or remove this directory."
         )
 
 

@@ -95,7 +95,7 @@ class Shards(Pairs):
         with self._reported(CARD):
             source, target = read_sides(self._card)
             if source.subwords is None and self.inputs_are == "lines":
-                raise Damage("its source has no subwords, which ids need")
+                raise Damage("its source has no subwords, but token ids need them")
             if source.inputs_are != self.inputs_are:
                 raise Damage(f"its source does not read {self.inputs_are}")
         return source, target
@@ -152,7 +152,7 @@ class Shards(Pairs):
     def check(self, show=lambda text: None):
         """Compare each file with its checksum, using all cores.
 
-        The ValueError for a missing or changed file has its path. `show` is a function of one
+        The ValueError for a missing or changed file includes its path. `show` is a function of one
         string, which shows progress.
         """
         sums = [

@@ -119,8 +119,8 @@ class ModelOptions:
         "Exact hard attention, in which each token comes from one source position and the loss "
         "sums over all alignments: {choices}. First-order alignments also score jumps between "
         'positions; "monotonic" alignments never go back. "auto" is "first-monotonic" from letters '
-        'to space-separated symbols, such as phonemes, and otherwise "none". For characters and '
-        "other small vocabularies.",
+        'to space-separated symbols, such as phonemes, and otherwise "none". Use hard attention '
+        "for characters and other small vocabularies.",
         "none",
     )
     when: str | None = model_field(

@@ -94,8 +94,8 @@ class TextOptions:
         RATE,
         "Fraction of pairs in which one character is replaced by the unknown token on both sides, "
         "so that the model learns to copy unseen characters. The saved search then uses "
-        "replace_unknown. For tasks whose sides share characters, such as inflection. The preset "
-        '"characters" uses 0.2 for up to 5,000 such pairs.',
+        "replace_unknown. Use it for tasks whose sides share characters, such as inflection. The "
+        'preset "characters" uses 0.2 for up to 5,000 such pairs.',
         0.0,
     )
     joint: bool | None = text_field(

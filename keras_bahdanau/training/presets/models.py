@@ -224,7 +224,9 @@ def _coverage(grid_height, name):
 
 
 def draw_as_bahdanau(model, seed=None):
-    """Draw all weights as in Bahdanau et al. 2015, appendix B.1. Return the model, which is built.
+    """Draw all weights as in Bahdanau et al. 2015, appendix B.1, and return the model.
+
+    The model is built first if necessary.
 
     Each gate's part of a recurrent matrix is a random orthogonal matrix. W_a and U_a are drawn from
     N(0, 0.001^2), and other matrices from N(0, 0.01^2). v_a and all biases are zero. Gains are

@@ -14,7 +14,7 @@ class Preset:
     """Settings of a model and of its training, as plain data.
 
     Attributes:
-        name: String, as in `PRESETS`.
+        name: String, the name of the preset in `PRESETS`.
         equations: String, the documentation of the model.
         settings: Dictionary of the training options that differ from the defaults. A value may be
             a function of the other options.

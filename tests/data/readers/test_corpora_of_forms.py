@@ -251,7 +251,7 @@ DAMAGED = {
         "the entity 'a'",
     ),
     "unknown.tmx": (tmx([[("en", "&nbsp;"), ("de", "b")]]), "the entity 'nbsp'"),
-    "cut.tsv.gz": (FORMS["p.tsv.gz"][:-6], "of a gzip file must be a complete one"),
+    "cut.tsv.gz": (FORMS["p.tsv.gz"][:-6], "must be a complete gzip file"),
     "empty.tsv": (b"", "which is empty"),
     "text.xyz": (b"a\tb\n", "Rename it"),
 }

@@ -118,7 +118,7 @@ WHOLE = gzip.compress(b"some text\n" * 50, mtime=0)
     "data", [b"plain text\n", WHOLE[:-9], WHOLE[:5], WHOLE[:20] + b"\0\0\0" + WHOLE[23:]]
 )
 def test_damaged_gzip_is_refused(tmp_path, data):
-    with pytest.raises(ValueError, match="gzip file must be a complete one") as error:
+    with pytest.raises(ValueError, match="must be a complete gzip file") as error:
         read_lines(write(tmp_path / "f.gz", data))
     assert "f.gz" in message_of(error)
 
