@@ -123,7 +123,7 @@ def check_cache(cache, inputs):
         )
     if cache is not None and cache.exists() and not cache.is_dir():
         raise FileExistsError(
-            "A cache must be a new or an existing directory. "
+            "A cache must be a new or existing directory. "
             f"Received: cache={str(cache)!r}, which is a file. Choose another path."
         )
 

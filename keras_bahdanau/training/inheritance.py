@@ -85,7 +85,7 @@ class InitialModel(NamedTuple):
             raise ValueError(
                 "Fine-tuning can't turn recurrent dropout on or off: the model has "
                 f"recurrent_dropout={before.recurrent_dropout!r}. Received: recurrent_dropout="
-                f"{options.recurrent_dropout!r} with the model of {str(self.path)!r}. "
+                f"{options.recurrent_dropout!r} with the model in {str(self.path)!r}. "
                 f"Give {remedy}."
             )
 
@@ -121,7 +121,7 @@ class InitialModel(NamedTuple):
                 if name != "guided_alignment" and value != _SOFT.get(name):
                     raise ValueError(
                         "Without the run.json of its training run, a model can't be changed. "
-                        f"Received: {name}={value!r} with the model of {str(self.path)!r}. "
+                        f"Received: {name}={value!r} with the model in {str(self.path)!r}. "
                         "Leave it out, or give the output directory of the run that trained the "
                         "model from scratch."
                     )
@@ -130,7 +130,7 @@ class InitialModel(NamedTuple):
             if value != before and name not in _CHANGEABLE:
                 raise ValueError(
                     f"A model that is fine-tuned keeps its options, {name}={before!r}. Received: "
-                    f"{name}={value!r} with the model of {str(self.path)!r}. Leave it out, or "
+                    f"{name}={value!r} with the model in {str(self.path)!r}. Leave it out, or "
                     "train a new model."
                 )
 

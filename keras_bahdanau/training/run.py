@@ -199,7 +199,7 @@ class Run:
         before = self.read_card().get("workers", count) if self.exists() else count
         if before != count:
             raise ValueError(
-                "A run on shards resumes with as many workers as it began with. Received: "
+                "A run on shards must resume with as many workers as it began with. Received: "
                 f"workers={count}, for a run with {before} workers. Start {before} workers, or "
                 "choose another output directory."
             )

@@ -32,5 +32,5 @@ def test_steps_need_a_picture():
 def test_steps_beyond_the_last_are_refused_unless_nothing_was_asked_for():
     check_steps(range(8, 11), "9-11", 11)
     check_steps(range(0, 4), None, 2)
-    with pytest.raises(ValueError, match="which has 11. Received: trace_steps='10-12'"):
+    with pytest.raises(ValueError, match="the result, 11. Received: trace_steps='10-12'"):
         check_steps(range(9, 12), "10-12", 11)

@@ -222,8 +222,8 @@ BAD_INPUT = {
         "No model at 'absent'. Pass the directory of a training run, or a .keras file."
     ),
     "train good.en good.de --out new --from cut.keras": "path='cut.keras'",
-    "train good.en good.de --out new --from RUN --units 9": "units=9 with the model of",
-    "train good.en good.de --out new --from RUN --source image": "source='image' with the model of",
+    "train good.en good.de --out new --from RUN --units 9": "units=9 with the model in",
+    "train good.en good.de --out new --from RUN --source image": "source='image' with the model in",
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
     DISTILL: "teacher=[], hypotheses=None. Pass one of them",
     f"{DISTILL} --teacher RUN --hypotheses good.de": "hypotheses='good.de'",
@@ -234,7 +234,7 @@ BAD_INPUT = {
     f"{DISTILL} --teacher RUN --mix 1": "mix=1.0",
     f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
     f"{DISTILL} --teacher RUN --n-best 1000 --batch-size 66": "n_best=1000, batch_size=66. Lower",
-    f"{DISTILL} --teacher RUN --freeze encoder": "freeze='encoder' without one",
+    f"{DISTILL} --teacher RUN --freeze encoder": "freeze='encoder' without a model",
     f"{DISTILL} --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Raise `beam_width`",
     f"{DISTILL} --teacher RUN --sample --beam-width 3": "sample=True, beam_width=3",
     f"{DISTILL} --teacher RUN --workers 0": "workers=0",
@@ -247,7 +247,7 @@ BAD_INPUT = {
     f"{DISTILL} --hypotheses good.de --guided-alignment 1": "hypotheses='good.de'",
     f"{DISTILL} --hypotheses good.de": "3 lines, n_best=1, for 2 sources",
     f"{DISTILL} --hypotheses short.de --min-score -1": "without scores, and {'min_score': -1",
-    "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Give --v",
+    "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Add --v",
     "distill good.en good.de --out . --teacher RUN": "out='.', which contains other",
     "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
     "translate --model RUN good.en --reversed": "reversed=True without a file of pairs. Add",
@@ -324,7 +324,7 @@ BAD_INPUT = {
     "translate --model RUN links --explore new.html --reference good.de": (
         "source='links' with 2 lines, reference='good.de' with 3 lines"
     ),
-    "translate --model RUN good.en --reference good.de": "reference='good.de' without one",
+    "translate --model RUN good.en --reference good.de": "reference='good.de' without --explore",
     "align --model RUN \udcff": "line 1 contains the byte 0xff",
     "export --model RUN --format litert --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",

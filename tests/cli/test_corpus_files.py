@@ -86,7 +86,7 @@ BAD = {
     f"good.en good.de --valid-corpus {DE}": "--valid-corpus needs --corpus",
     "": "Received: neither",
     f"--corpus {DE}::<2de> --valid-source good.en --valid-target good.de": (
-        "path='good.en', whose line 1 begins with 'one'"
+        "path='good.en', where line 1 begins with 'one'"
     ),
     f"--corpus {DE}:1 --temperature 5": "temperature=5.0, with corpora with weights",
     "good.en good.de --temperature 5": "temperature=5.0, with one list of pairs",

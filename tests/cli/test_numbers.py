@@ -158,7 +158,7 @@ def test_a_command_takes_what_its_model_reads(command):
 
 def test_a_manifest_stands_alone(command):
     code, said = command("train", "good.en", "good.de", "--out", "new", "--source", "image")
-    assert code == 2 and "Received: a second file, 'good.de'. Leave it out." in said
+    assert code == 2 and "Received: a second file, 'good.de'. Omit it." in said
     code, said = command("evaluate", "good.en", "--model", "files.keras")
     assert code == 2 and "'good.en', whose line 1 has 1: 'one'" in said
 

@@ -38,9 +38,9 @@ class OnDisk(Pairs):
 
 def test_no_shards_validate():
     shards = OnDisk()
-    with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'de'. Give the"):
+    with pytest.raises(ValueError, match="Received: pairs='on-disk' for corpus 'de'. Give the"):
         require_text(Corpora([Corpus("de", shards)]))
-    with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'validation'"):
+    with pytest.raises(ValueError, match="Received: pairs='on-disk' for corpus 'validation'"):
         require_text(shards)
     require_text(Corpora([Corpus("de", PAIRS)]))
     require_text(pairs_of(PAIRS))

@@ -76,7 +76,7 @@ def test_each_of_the_two_can_be_given_alone(run):
     ],
 )
 def test_a_whole_front_end_stands_beside_no_argument_that_makes_one(arguments, received):
-    with pytest.raises(ValueError, match=f"`front_end` has its own .* {received}. Give them"):
+    with pytest.raises(ValueError, match=f"`front_end` already has its .* {received}. Pass"):
         Encoder(front_end=layers.TokenEmbedding(7, 4), units=3, **arguments)
 
 
@@ -90,7 +90,7 @@ def test_a_whole_front_end_stands_beside_no_argument_that_makes_one(arguments, r
     ],
 )
 def test_whole_readers_stand_beside_no_argument_that_makes_some(arguments, received):
-    with pytest.raises(ValueError, match=f"`readers` has its own .*, {received}. Give them"):
+    with pytest.raises(ValueError, match=f"`readers` already has its .*, {received}. Pass"):
         Encoder(7, 4, readers=[layers.BidirectionalRNN(3)], **arguments)
 
 

@@ -113,7 +113,7 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
         vocabularies(draft, run, None, PAIRS, lines.append)
     text, image = lines
     assert text.endswith("not know 1 symbol: <bt>; an existing vocabulary is not changed")
-    assert "not know, 2: <bt>, a; " in image
+    assert "not know 2 symbols: <bt>, a; " in image
     begin(run, TrainingOptions(), PAIRS, source=source, target=target)
     draft = drafted(options, PAIRS, symbols=["<bt>"])
     vocabularies(draft, run, None, PAIRS, lines.append)
@@ -258,7 +258,7 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
     changed = resolve(initial.inherited(TrainingOptions(dropout=0.1)))
     assert (changed.dropout, changed.embedding_dropout) == (0.1, 0.1)
     with pytest.raises(
-        ValueError, match=r"keeps its options, units=48\. Received: units=32 with the model of"
+        ValueError, match=r"keeps its options, units=48\. Received: units=32 with the model in"
     ):
         initial.inherited(TrainingOptions(units=32))
 

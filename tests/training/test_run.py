@@ -41,7 +41,7 @@ def test_a_run_does_not_begin_where_other_things_are(tmp_path, name):
     (tmp_path / "directory").mkdir()
     (tmp_path / "directory" / "thesis.tex").touch()
     (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which holds other"):
+    with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which contains other"):
         check_start(Run(tmp_path / name), TrainingOptions(), DATA)
 
 

@@ -218,7 +218,7 @@ def test_a_corpus_in_another_encoding_is_refused_before_it_is_read(tmp_path, enc
 DAMAGED = {
     "three.tsv": (b"a\tb\nc\td\te\n", "whose line 2 has 3"),
     "features.tsv": (b"walk\twalked\tV;PST\nsee\tsaw\tV;PST\n", "Give the file directly to"),
-    "manifest.tsv": (b"manifest.tsv\ttext\n", "names the file 'manifest.tsv'"),
+    "manifest.tsv": (b"manifest.tsv\ttext\n", "lists the file 'manifest.tsv'"),
     "half.jsonl": (b'{"source": "a", "target": "b"}\n{"source":\n', "whose line 2 has no JSON"),
     "keys.jsonl": (b'{"source": "a", "target": 7}\n', "whose line 1 has no such texts"),
     "text.jsonl": (

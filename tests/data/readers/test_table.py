@@ -249,7 +249,7 @@ def test_a_wrong_line_is_named_with_its_file(tmp_path, text, columns, received):
     ],
 )
 def test_columns_must_be_known_and_hold_both_sides(tmp_path, columns):
-    with pytest.raises(ValueError, match="`columns` must be names out of .* Received: columns="):
+    with pytest.raises(ValueError, match="`columns` must be names from .* Received: columns="):
         read_table(written(tmp_path, "a\tb\n"), columns)
 
 

@@ -337,7 +337,7 @@ def test_progress_has_a_rate():
     told, times = [], iter([0.0, 4.0, 11.0, 12.0, 20.0])
     results = list(report_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times)))
     assert results == [3, 8, 1]
-    assert told == ["11 pairs read, 1 a second", "12 pairs read in 20 s, 1 a second"]
+    assert told == ["11 pairs read, 1 per second", "12 pairs read in 20 s, 1 per second"]
     told, times = [], iter([0.0, 5.0, 11.0, 20.0, 20.0])
     list(report_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times), total=671))
-    assert told[0] == "11 pairs read, 1.0 a second, 11 min left"  # 660 seconds
+    assert told[0] == "11 pairs read, 1.0 per second, 11 min left"  # 660 seconds
