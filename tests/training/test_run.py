@@ -291,18 +291,18 @@ def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
         (
             {"units": 16, "seed": 1},
             {"seed": 2, "units": 32},
-            r"began with, units=16, seed=1. Received: units=32, seed=2. Use",
+            r"began with, units=16, seed=1. Received: units=32, seed=2. Give the same",
         ),
         ({"units": 16}, {}, "began with, units=16. Received: no units. Give the same"),
         (
             {"preset": "characters"},
             {"preset": "small"},
-            "began with, preset='characters'. Received: preset='small'. Use",
+            "began with, preset='characters'. Received: preset='small'. Give the same",
         ),
         (
             {"preset": "characters", "units": 16},
             {"preset": "small", "units": 8},
-            "began with, units=16. Received: units=8. Use",
+            "began with, units=16. Received: units=8. Give the same",
         ),
         ({}, {"learning_rate": 1e-3}, r"began with, learning_rate=0.\d+. Received: learning_rate"),
     ],
