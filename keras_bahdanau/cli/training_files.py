@@ -202,7 +202,7 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
 
 
 def _report_features(path, symbols, trained, say):
-    """Report validation features that no training pair has, or that validation has no features."""
+    """Report validation features that are not in the training pairs, or a lack of features."""
     trained_set = {*trained}
     new = [symbol for symbol in symbols if symbol not in trained_set]
     if new:

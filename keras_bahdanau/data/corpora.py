@@ -19,8 +19,8 @@ class Corpus:
 
     Args:
         name: String that identifies the corpus in messages and in the card of a run.
-        pairs: List of (source, target): an input of the source, and a string. Alternatively,
-            `Shards`; all shards in a training run must have the same source and target.
+        pairs: List of (source, target) pairs: an input of the `Source`, and a string. Or `Shards`;
+            all shards in a training run must have the same source and target.
         weight: Positive number. The corpus's share of the batches is its weight divided by the sum
             of all weights. None to derive the share from the sizes: see `mixing.shares_by_size`.
         tag: String without white space that is put before each source text as a single token, such

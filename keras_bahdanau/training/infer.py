@@ -234,7 +234,7 @@ def _have_characters(facts):
 
 
 def _share_letters(facts):
-    """Return True for at most `MOST_COPIED` pairs if targets mostly have letters of the sources."""
+    """Return True if the letters of most targets are in the sources, for few enough pairs."""
     if not 0 < len(facts.texts) <= MOST_COPIED:
         return False
     shares = []

@@ -30,7 +30,7 @@ _ADAPTATION_OPTIONS = ("freeze", "update_vocabulary", "appended_pieces")
 
 
 class InitialModel(NamedTuple):
-    """What is known without Keras about the model that training starts from.
+    """The model that training starts from, with the properties that can be read without Keras.
 
     Attributes:
         path: `Path` of its file.

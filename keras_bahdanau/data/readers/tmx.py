@@ -33,8 +33,9 @@ class TmxFile(TextCorpus):
     """A TMX file, plain or gzip.
 
     `sides` contains two languages, where "en" also matches "en-GB", or is None. If it is None, the
-    source is the `srclang` of the first unit with two languages, that of the header, or the first
-    language of the unit, in this order. The target is the other language. `say` reports both.
+    source is the `srclang` of the first unit with two languages or, if that is missing, the
+    `srclang` of the header or the first language of the unit. The target is the other language.
+    `say` reports both.
     """
 
     def __init__(self, path, sides=None, say=None):

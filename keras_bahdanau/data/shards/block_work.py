@@ -27,7 +27,7 @@ LARGEST = 2**64 - 1
 def scan_block(corpus, filters, directory, block):
     """Filter a `Block`, and write to `directory` what the later steps need.
 
-    Returns the arguments for `FilterReport.add`. A block that was filtered before is not filtered
+    Returns the arguments for `FilterReport.add`. A block that is already filtered is not filtered
     again.
     """
     path = _scan(directory, block.number)

@@ -1,4 +1,4 @@
-"""Sources that are files, such as images: listed in a manifest, stored in shards, decoded late."""
+"""Sources that are files, such as images. They are stored in shards and decoded when needed."""
 
 import bisect
 import itertools

@@ -37,8 +37,8 @@ def new_model(preset, source, target, seed=None, **overrides):
         source: A `Source`, or the `Subwords` of the source text. The embedding can be shared only
             if the target has the same `Subwords`.
         target: The `Subwords` of the target text.
-        seed: Integer seed for the initial weights in the presets after Bahdanau et al. and Luong et
-            al.; None for Keras' global seed.
+        seed: Integer seed for the initial weights in the presets for Bahdanau et al. and Luong et
+            al.; None to use Keras' global seed.
         **overrides: `training.MODEL_OPTIONS`, such as `units=256`, and `max_length`, the number of
             steps in the cache of a self-attention decoder, at least 128. For `attention` and
             `coverage`, None means "none".
