@@ -103,7 +103,7 @@ def read_table(
     needed=("source", "target"),
     say=None,
 ) -> Table:
-    """Read the columns of a TSV file.
+    """Read the pairs in a TSV file, with the features of their sources.
 
     The file is UTF-8, plain or gzip. Features are split at `;`, `|` and white space, and are put in
     angle brackets after the source: `walk` with `V;PST` becomes the source `walk <V> <PST>`. A
