@@ -1,17 +1,20 @@
-// Runs a .tflite file of a Keras model in Node: reads lines of JSON, and prints a line of JSON for each. See USAGE
-// below, or --help.
+// Runs a .tflite or .onnx file of a Keras model in Node: reads lines of JSON, and prints a line of JSON for each. See
+// USAGE below, or --help.
 //
-//   npm install @litertjs/core
+//   npm install @litertjs/core         for .tflite files
+//   npm install onnxruntime-node       for .onnx files; or onnxruntime-web
 //
 // It imports modules from the checkout, so run it there.
 
-import { ArrayModel, InputError } from "../browser/arrays/array_model.mjs";
+import { ArrayModel, InputError, isOnnx } from "../browser/arrays/array_model.mjs";
+import { onnxRuntime } from "../onnx/translate.mjs";
 import { endWithOutput, linesOf, litertInNode, runProgram } from "./translate.mjs";
 
-const USAGE = `Usage: node run_arrays.mjs [--signature NAME | --stream] MODEL.tflite
+const USAGE = `Usage: node run_arrays.mjs [--signature NAME | --stream] MODEL
 
-Runs a Keras model that export_litert wrote. A line of standard input is a request, a JSON object with nested lists of
-numbers for each input; a line of standard output is its answer, with nested lists for each output:
+Runs a .tflite or .onnx file of a Keras model, which export_litert or export_onnx wrote. A line of standard input is a
+request, a JSON object with nested lists of numbers for each input; a line of standard output is its answer, with
+nested lists for each output:
 
   {"ids": [[4, 8, 15]]}  ->  {"mood": [[0.25, 0.75]]}
 
@@ -55,7 +58,7 @@ async function main(words) {
   } catch (error) {
     throw unreadable(path, error);
   }
-  const model = await ArrayModel.load(await litertInNode(), content);
+  const model = await ArrayModel.load(await (isOnnx(content) ? onnxRuntime() : litertInNode()), content);
   const name = signature ?? Object.keys(model.signatures)[0];
   const answer = stream ? model.stream() : (inputs) => model.run(inputs, name);
   if (!stream) model.check(name);

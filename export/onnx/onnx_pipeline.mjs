@@ -5,6 +5,7 @@
 import { Reader } from "../../keras_bahdanau/exporters/browser/page/reader.mjs";
 import { Translator } from "../../keras_bahdanau/exporters/browser/page/translator.mjs";
 import { packedIn } from "./onnx_file.mjs";
+import { openSession } from "./onnx_session.mjs";
 
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 const NAMES = { target_lengths: "lengths" };  // names of outputs -> names in `Pipeline`
@@ -15,12 +16,8 @@ export async function loadOnnx(runtime, content) {
   const { card, files } = await packedIn(content);
   const kind = card.vocabularies.source ? OnnxTranslator : OnnxReader;
   kind.check(card);
-  const session = await runtime.InferenceSession.create(content, { executionProviders: providersOf(runtime) });
+  const session = await openSession(runtime, content);
   return new kind(runtime, modelOf(session, card), card, files);
-}
-
-function providersOf(runtime) {
-  return runtime.env?.wasm && !runtime.listSupportedBackends ? ["wasm"] : ["cpu"];
 }
 
 /** A session with the interface of a LiteRT.js model that `Pipeline` uses: signatures with inputs and outputs. */

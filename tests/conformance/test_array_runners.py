@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 KIT = ROOT / "export" / "on_device"
 NODE_PROGRAM = KIT / "run_arrays.mjs"
 PIPELINE = ROOT / "examples" / "dates" / "models" / "dates.tflite"
-CHROMIUM = ("@litertjs/core", "@sparticuz/chromium", "puppeteer-core")
+CHROMIUM = ("@litertjs/core", "onnxruntime-web", "@sparticuz/chromium", "puppeteer-core")
+ONNX_PACKAGES = ("onnxruntime-node", "onnxruntime-web")
 LACKING = {
     "C++": native_programs.LACKING,
     "Node": node_packages.lacking("@litertjs/core"),
@@ -35,11 +36,12 @@ def folder(tmp_path_factory):
     """The files of the models, and files that are none."""
     folder = tmp_path_factory.mktemp("arrays")
     array_conformance.write(folder)
-    content = (folder / "mood.tflite").read_bytes()
-    changed = bytearray(content)
-    changed[len(content) // 3] ^= 1
-    (folder / "damaged.tflite").write_bytes(changed)
-    (folder / "half.tflite").write_bytes(content[: len(content) // 2])
+    for form in ("tflite", "onnx"):
+        content = (folder / f"mood.{form}").read_bytes()
+        changed = bytearray(content)
+        changed[len(content) // 3] ^= 1
+        (folder / f"damaged.{form}").write_bytes(changed)
+        (folder / f"half.{form}").write_bytes(content[: len(content) // 2])
     (folder / "nothing.tflite").write_bytes(b"")
     (folder / "pipeline.tflite").write_bytes(PIPELINE.read_bytes())
     return folder
@@ -99,6 +101,8 @@ def test_python_answers_as_keras(cases, folder):
 def test_a_runner_answers_as_keras(runner, cases, folder):
     language, command = runner
     for case in cases:
+        if case["file"].endswith(".onnx"):  # for Node: below
+            continue
         words = [*options_of(case), folder / case["file"]]
         code, received, error = ask(command, *words, requests=case["requests"])
         if language == "Node" and case["open_length"]:
@@ -192,6 +196,55 @@ def test_a_wrong_file_or_command_line_is_refused_in_one_line(runner, folder):
     assert code == 2 and "tandard output must accept all lines" in complaint
 
 
+@pytest.fixture(params=ONNX_PACKAGES)
+def onnx_runner(request, monkeypatch):
+    """The words of the command that runs arrays of .onnx files in Node, by each runtime."""
+    if missing := node_packages.lacking(request.param):
+        pytest.skip(f"needs {missing}")
+    monkeypatch.setenv("ONNXRUNTIME", request.param)
+    return ["node", NODE_PROGRAM]
+
+
+def test_node_answers_as_keras_with_onnx_files(onnx_runner, cases, folder):
+    for case in cases:
+        if case["file"].endswith(".onnx"):
+            words = [*options_of(case), folder / case["file"]]
+            code, received, error = ask(onnx_runner, *words, requests=case["requests"])
+            assert (code, error) == (0, "")
+            array_conformance.assert_alike(received, case["answers"], case["tolerance_of_wasm"])
+
+
+REFUSED_ONNX_REQUESTS = {
+    '{"id": [[1]]}': "must be ids. Received: id",
+    '{"ids": [1, 2]}': "must be int32 (any, any). Received: shape (2)",
+    '{"ids": [[[1]]]}': "must be int32 (any, any). Received: shape (1, 1, 1)",
+    '{"ids": [[]]}': "Received: shape (1, 0)",
+    '{"ids": [[1, 1], [2]]}': "must have equal lengths. Received: 2 and 1.",
+    '{"ids": [[1, 0.5]]}': "must contain integer int32 values. Received: 0.5",
+    '{"ids": [["a", 1]]}': "must contain integer int32 values. Received: no number",
+    '{"ids": [[1, NaN]]}': OBJECT,
+    '{"ids": [[1, 2]': OBJECT,
+}
+
+
+def test_node_refuses_wrong_requests_and_files_of_onnx_in_one_line(onnx_runner, folder, toy_onnx):
+    good = b'{"ids": [[1, 2], [3, 4]]}\n'
+    for request, message in REFUSED_ONNX_REQUESTS.items():
+        data = good + request.encode() + b"\n"
+        assert_refused(ask(onnx_runner, folder / "mood.onnx", data=data), 1, message)
+    rows = json.dumps({"ids": [[1], [2]], "sample": [[[1.0] * 4]]}).encode()
+    message = "must have equally many rows. Received: ids (2, 1), sample (1, 1, 4)."
+    assert_refused(ask(onnx_runner, folder / "both.onnx", data=rows), 0, message)
+    for words, message in (
+        ([folder / "damaged.onnx"], "its last 64 bytes are not its sha256"),
+        ([folder / "half.onnx"], "its last 64 bytes are not its sha256"),
+        ([toy_onnx], "its card.json does not describe a Keras model"),
+        (["--stream", folder / "mood.onnx"], "must have the signature 'step'"),
+        (["--signature", "step", folder / "mood.onnx"], "must be one of serving_default"),
+    ):
+        assert_refused(ask(onnx_runner, *words, data=good), 0, message)
+
+
 def test_odd_requests_have_the_answers_of_python(runner, folder):
     language, command = runner
     file = folder / ("two.tflite" if language == "Node" else "mood.tflite")
@@ -215,8 +268,11 @@ def test_odd_requests_have_the_answers_of_python(runner, folder):
 def test_a_page_answers_as_keras_in_chromium(cases, folder):
     for name in ("export", "keras_bahdanau"):
         (folder / name).symlink_to(ROOT / name)
-    installed = node_packages.directory_of("@litertjs/core")
-    (folder / "node_modules").symlink_to(installed / "node_modules")
+    (folder / "node_modules").mkdir()
+    for name in ("@litertjs", "onnxruntime-web"):
+        package = {"@litertjs": "@litertjs/core"}.get(name, name)
+        installed = node_packages.directory_of(package) / "node_modules"
+        (folder / "node_modules" / name).symlink_to(installed / name)
     program = Path(array_conformance.__file__).with_name("arrays_page.mjs")
     done = subprocess.run(
         ["node", program, sys.executable, folder],

@@ -1,12 +1,12 @@
-"""The conformance file of arrays: requests to .tflite files of Keras models, and their answers.
+"""The conformance file of arrays: requests to exported files of Keras models, and their answers.
 
     python tests/support/array_conformance.py DIRECTORY
 
-writes small .tflite files and `arrays.json`, a list of cases. Each has the `file`, the `signature`
-(null for the first one), `streams` (true if states stay in the runtime), `requests` (objects of
-nested lists) with their `answers`, by Keras, the `tolerance` of each number, and `open_length`
-(true if a tensor has an axis of any size, which LiteRT.js refuses). The answers of a model in 8
-bits are those of LiteRT for Python.
+writes small .tflite and .onnx files and `arrays.json`, a list of cases. Each has the `file`, the
+`signature` (null for the first one), `streams` (true if states stay in the runtime), `requests`
+(objects of nested lists) with their `answers`, by Keras, the `tolerance` of each number, and
+`open_length` (true if a tensor of a .tflite file has an axis of any size, which LiteRT.js refuses).
+The answers of a model in 8 bits are those of LiteRT or ONNX Runtime for Python.
 """
 
 import json
@@ -121,8 +121,8 @@ def write(folder):
     steps = sample(STEPS)
     whole = hear(steps).numpy()
     streamed = [{"sample": steps[:, step]} for step in range(STEPS)]
-    answers = [{"alarm": whole[:, step]} for step in range(STEPS)]
-    cases.append(Case("hear.tflite", streamed, answers, streams=True))
+    heard = [{"alarm": whole[:, step]} for step in range(STEPS)]
+    cases.append(Case("hear.tflite", streamed, heard, streams=True))
     stream = ArrayModel(folder / "hear.tflite").stream()
     requests, fed = [], []  # the states of each step go back with the next one
     for request in streamed:
@@ -136,6 +136,18 @@ def write(folder):
     runner, requests = ArrayModel(folder / "int8.tflite"), [{"ids": ids(LENGTH, 5)}] * 2
     answers = [runner(request) for request in requests]
     cases.append(Case("int8.tflite", requests, answers, tolerance_of_wasm=5e-3))
+    kb.export_onnx(mood, folder / "mood.onnx", labels=labels)
+    kb.export_onnx(hear, folder / "hear.onnx", signatures="step")
+    kb.export_onnx(both, folder / "both.onnx")
+    kb.export_onnx(read, folder / "int8.onnx", "int8")
+    three = np.repeat(rows[1], 3, axis=0)
+    cases.append(case("mood.onnx", mood, [{"ids": row} for row in (*rows, three)]))
+    cases.append(Case("hear.onnx", streamed, heard, streams=True))
+    cases.append(case("both.onnx", both, [*pairs, {"ids": ids(4), "sample": sample(9)}]))
+    runner = ArrayModel(folder / "int8.onnx")
+    requests = [{"ids": ids(length)} for length in (5, 2)]
+    answers = [runner(request) for request in requests]
+    cases.append(Case("int8.onnx", requests, answers, tolerance_of_wasm=5e-3))
     cases = [
         one._replace(requests=lists(one.requests), answers=lists(one.answers)) for one in cases
     ]

@@ -87,7 +87,7 @@ await load("two.tflite");
 for (const text of ["[[NaN]]", "[[0.5]]", "[1]", "[[1], [2]]", "", "{", "[[\"a\"]]", "null"]) {
   seen.problems[text] = await ask({ ids: text });
 }
-for (const file of ["damaged.tflite", "none.tflite", "arrays.json"]) seen.problems[file] = await open(file);
+for (const file of ["damaged.tflite", "damaged.onnx", "none.tflite", "arrays.json"]) seen.problems[file] = await open(file);
 console.log(JSON.stringify({ ...seen, errors }));
 await browser.close();
 server.kill();

@@ -1,10 +1,12 @@
-// Runs a .tflite file of a Keras model with LiteRT in WebAssembly: maps named nested lists to named nested lists.
+// Runs a .tflite or .onnx file of a Keras model: maps named nested lists to named nested lists.
 //
-// It depends neither on Node nor on a page: `litert` is the loaded module @litertjs/core.
+// It depends neither on Node nor on a page.
 
-import { InputError, unpack } from "../../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
+import { InputError } from "../../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
+import { isOnnx } from "../../onnx/onnx_file.mjs";
+import { described, LiteRTEngine, OnnxEngine } from "./array_engines.mjs";
 
-export { InputError };
+export { InputError, isOnnx };
 
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 const RANGES = { int32: [-(2 ** 31), 2 ** 31 - 1], uint8: [0, 255] };
@@ -17,44 +19,44 @@ const SHOWN = 80;  // number of characters of a text to show in an error
  * contains the names of the classes, or is null. Calls may overlap; they take turns.
  */
 export class ArrayModel {
-  /** Load a file; `content` is a Uint8Array. Throws InputError. */
-  static async load(litert, content) {
-    const card = await cardOf(content);
+  /**
+   * Load a file; `content` is a Uint8Array, and `runtime` the loaded module that runs it: onnxruntime-node or
+   * onnxruntime-web if it `isOnnx`, else @litertjs/core. Throws InputError.
+   */
+  static async load(runtime, content) {
+    const Engine = isOnnx(content) ? OnnxEngine : LiteRTEngine;
+    const card = await cardOf(Engine, content);
     try {
-      return new this(litert, await litert.loadAndCompile(content, { accelerator: "wasm" }), card);
+      return new this(await Engine.open(runtime, content, card), card);
     } catch (cause) {
-      throw new InputError("A .tflite file must contain a model that LiteRT can load. Received: another one " +
-        `(${inOneLine(cause)}). Install a newer @litertjs/core, or export again.`, { cause });
+      throw new InputError(`${Engine.form} must contain a model that ${Engine.runtime} can load. Received: another one ` +
+        `(${inOneLine(cause)}). Install a newer ${Engine.packages}, or export again.`, { cause });
     }
   }
 
-  constructor(litert, model, card) {
-    Object.assign(this, { litert, model, card });
+  constructor(engine, card) {
+    Object.assign(this, { engine, card });
     this.signatures = card.tensors;
     this.labels = card.labels ?? null;
     this.turn = Promise.resolve();
   }
 
-  /** Throw an InputError unless the file has a signature and all of its tensors have fixed shapes. */
+  /** Throw an InputError unless the file has a signature that the runtime can run. */
   check(signature) {
     const names = Object.keys(this.signatures);
-    if (!names.includes(signature) || !Object.hasOwn(this.model.signatures, signature)) {
+    if (!names.includes(signature) || !this.engine.has(signature)) {
       throw new InputError(`The signature must be one of ${names.join(", ")}. Received: ${shown(signature)}. Correct it.`);
     }
-    const runner = this.model.signatures[signature];
-    for (const { name, shape, dtype } of [...runner.getInputDetails(), ...runner.getOutputDetails()]) {
-      if (shape.every((size) => size > 0)) continue;  // LiteRT.js can't resize a model
-      throw new InputError(`A tensor must have a fixed shape for LiteRT.js. Received: '${name}', ${dtype} ${described(shape)}. ` +
-        "Export the model with a fixed length, such as length=40; add real_length=True for shorter inputs.");
-    }
+    this.engine.check(signature);
   }
 
   /** Return the outputs, nested lists by name, for nested lists of numbers for each input. Throws InputError. */
   async run(inputs, signature = Object.keys(this.signatures)[0]) {
     this.check(signature);
-    const details = this.model.signatures[signature].getInputDetails();
+    const details = this.engine.inputs(signature);
     checkNames(inputs, details.map(({ name }) => name), signature);
     const arrays = details.map((detail) => packed(detail, inputs[detail.name]));
+    checkRows(details, arrays, signature);
     const before = this.turn;
     const { promise, resolve } = deferred();
     this.turn = promise;
@@ -67,32 +69,26 @@ export class ArrayModel {
   }
 
   async runArrays(signature, arrays) {
-    const tensors = [];
     try {
-      for (const { numbers, shape } of arrays) tensors.push(new this.litert.Tensor(numbers, shape));
-      const outputs = await this.model.signatures[signature].run(tensors);
-      tensors.push(...outputs);
-      const names = this.model.signatures[signature].getOutputDetails().map(({ name }) => name);
-      return Object.fromEntries(outputs.map((tensor, index) => [names[index], nested(tensor)]));
+      return await this.engine.run(signature, arrays);
     } catch (cause) {
-      if (cause instanceof InputError) throw cause;
-      const shapes = arrays.map(({ name, shape }) => `${name} ${described(shape)}`).join(", ");
       throw new InputError("Inputs must have shapes that the model accepts. Received: " +
-        `${shapes} (${inOneLine(cause)}).`, { cause });
-    } finally {
-      tensors.forEach((tensor) => tensor.delete());
+        `${shapesOf(arrays)} (${inOneLine(cause)}).`, { cause });
     }
   }
 
-  /** Return a function of the inputs of one time step, which keeps the states; they begin as zeros. Throws InputError. */
-  stream() {
+  /**
+   * Return a function of the inputs of one time step, which keeps the states; they begin as zeros. `rows` is the number
+   * of rows in a step, for a file that accepts any number of rows. Throws InputError.
+   */
+  stream(rows = 1) {
     const names = Object.keys(this.signatures);
     if (!names.includes("step")) {
       throw new InputError(`A model to stream must have the signature 'step'. Received: signatures ${names.join(", ")}. ` +
         "Export it with signatures=('step',).");
     }
     this.check("step");
-    let states = this.zeroStates();
+    let states = this.zeroStates(rows);
     return async (inputs) => {
       const asked = Object.keys(this.signatures.step.inputs).filter((name) => !Object.hasOwn(states, name));
       checkNames(inputs, asked, "step");
@@ -103,24 +99,24 @@ export class ArrayModel {
   }
 
   /** Return the states before the first step: nested lists of zeros, by name. */
-  zeroStates() {
-    const details = this.model.signatures.step.getInputDetails();
-    const states = details.filter(({ name }) => this.card.states?.includes(name));
-    return Object.fromEntries(states.map(({ name, shape }) => [name, filled([...shape])]));
+  zeroStates(rows) {
+    const states = this.engine.inputs("step").filter(({ name }) => this.card.states?.includes(name));
+    return Object.fromEntries(states.map(({ name, shape: [first, ...axes] }) =>
+      [name, filled([first < 0 ? rows : first, ...axes.map((size) => Math.max(size, 1))])]));
   }
 }
 
 /** Return the card of a file of a Keras model. */
-async function cardOf(content) {
+async function cardOf(Engine, content) {
   let why = "its card.json does not describe a Keras model";
   try {
-    const card = JSON.parse(new TextDecoder().decode((await unpack(content))["card.json"]));
+    const card = await Engine.card(content);
     if (card?.tensors && Object.keys(card.tensors).length) return card;
   } catch (error) {
-    why = error instanceof InputError ? "its last 64 bytes are not its sha256" : "its archive is damaged";
+    why = error instanceof InputError ? "its last 64 bytes are not its sha256" : "its card can't be read";
   }
-  throw new InputError("A .tflite file of arrays must be from a Keras model, and unchanged since its export. Received: another " +
-    `file (${why}). Copy it again, or write it with export_litert.`);
+  throw new InputError(`${Engine.form} of arrays must be from a Keras model, and unchanged since its export. Received: another ` +
+    `file (${why}). Copy it again, or write it with ${Engine.writer}.`);
 }
 
 function checkNames(inputs, names, signature) {
@@ -130,11 +126,23 @@ function checkNames(inputs, names, signature) {
     `${[...received.join(", ")].slice(0, SHOWN).join("") || "none"}.`);
 }
 
-/** Return {name, numbers, shape} for an input: the numbers in nested lists as a typed array. */
+/** Throw an InputError if the inputs have different numbers of rows, which a runtime may broadcast. */
+function checkRows(details, arrays, signature) {
+  const rows = arrays.filter((_, index) => details[index].shape[0] < 0).map(({ shape }) => shape[0]);
+  if (new Set(rows).size < 2) return;
+  throw new InputError(`The inputs of '${signature}' must have equally many rows. Received: ${shapesOf(arrays)}.`);
+}
+
+function shapesOf(arrays) {
+  return arrays.map(({ name, shape }) => `${name} ${described(shape)}`).join(", ");
+}
+
+/** Return {name, dtype, numbers, shape} for an input: the numbers in nested lists as a typed array. */
 function packed({ name, shape: expected, dtype }, value) {
   const shape = [];
   for (let first = value; Array.isArray(first) && shape.length <= expected.length; [first] = first) shape.push(first.length);
-  if (shape.length !== expected.length || shape.some((size, axis) => !size || (expected[axis] !== size))) {
+  const misfits = (size, axis) => !size || (expected[axis] >= 0 && expected[axis] !== size);
+  if (shape.length !== expected.length || shape.some(misfits)) {
     throw new InputError(`The input '${name}' must be ${dtype} ${described(expected)}. Received: shape ${described(shape)}.`);
   }
   const numbers = new ARRAYS[dtype](shape.reduce((product, size) => product * size, 1));
@@ -151,7 +159,7 @@ function packed({ name, shape: expected, dtype }, value) {
     item.forEach((each) => collect(each, axis + 1));
   };
   collect(value, 0);
-  return { name, numbers, shape };
+  return { name, dtype, numbers, shape };
 }
 
 /** Convert a number to the range of a dtype; integers out of range become the nearest one in range. */
@@ -166,22 +174,9 @@ function number(name, dtype, value) {
     `Received: ${typeof real === "number" ? real : "no number"}.`);
 }
 
-/** Convert a tensor to nested lists. */
-function nested(tensor) {
-  let items = [...tensor.toTypedArray()];
-  for (const size of [...tensor.type.layout.dimensions].slice(1).reverse()) {
-    items = Array.from({ length: items.length / size }, (_, index) => items.slice(index * size, (index + 1) * size));
-  }
-  return items;
-}
-
 /** Return nested lists of zeros. */
 export function filled([size, ...rest]) {
   return size === undefined ? 0 : Array.from({ length: size }, () => filled(rest));
-}
-
-function described(shape) {
-  return `(${[...shape].map((size) => (size < 0 ? "any" : size)).join(", ")})`;
 }
 
 function shown(text) {

@@ -1,21 +1,28 @@
 // The page: a field for each input of a signature, and its outputs. `?model=ADDRESS` loads a file from the server.
 
-import { ArrayModel, InputError, filled } from "./array_model.mjs";
+import { ArrayModel, InputError, filled, isOnnx } from "./array_model.mjs";
 
 const WASM = new URL("../../../node_modules/@litertjs/core/wasm/", import.meta.url).href;
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
-const litert = loadLiteRt();
+const runtimes = {};  // promises by package, once a file needs it
 let model;
 
-/** Load LiteRT.js; null if it isn't installed, or the browser lacks WebAssembly. */
 async function loadLiteRt() {
+  const core = await import("@litertjs/core");
+  await core.loadLiteRt(WASM);
+  return core;
+}
+
+/** Load the runtime for a file. */
+async function runtimeOf(content) {
+  const [name, load] = isOnnx(content)
+    ? ["onnxruntime-web", () => import("onnxruntime-web")] : ["@litertjs/core", loadLiteRt];
   try {
-    const core = await import("@litertjs/core");
-    await core.loadLiteRt(WASM);
-    return core;
-  } catch (error) {
-    console.error(error);
-    return null;
+    return await (runtimes[name] ??= load());
+  } catch (cause) {
+    console.error(cause);
+    throw new InputError(`${name} must start here. Received: none. Run npm install ${name} in the directory that the ` +
+      "server gives, and use a browser with WebAssembly.", { cause });
   }
 }
 
@@ -33,15 +40,11 @@ async function show(action) {
   }
 }
 
-async function open(content) {
+async function open(buffer) {
   page.status.textContent = "Loading the model.";
   page.loaded.hidden = true;
-  const core = await litert;
-  if (!core) {
-    throw new InputError("LiteRT.js must start here. Received: none. Run npm install @litertjs/core in the directory that " +
-      "the server gives, and use a browser with WebAssembly.");
-  }
-  model = await ArrayModel.load(core, new Uint8Array(content));
+  const content = new Uint8Array(buffer);
+  model = await ArrayModel.load(await runtimeOf(content), content);
   page.signature.replaceChildren(...Object.keys(model.signatures).map((name) => new Option(name)));
   page.loaded.hidden = false;
   describe();
@@ -122,7 +125,5 @@ if (address) {
     await open(await response.arrayBuffer());
   });
 } else {
-  litert.then((core) => {
-    page.status.textContent = core ? "Choose a model." : "LiteRT.js does not start: run npm install @litertjs/core.";
-  });
+  page.status.textContent = "Choose a model.";
 }
