@@ -4,22 +4,30 @@
     python benchmarks/formats.py examples/dates/models/dates.keras dev.txt --formats onnx litert
 
 Inputs are those of `keras-bahdanau export --sentences`: lines, a TSV of both sides, or a manifest.
-Each format answers each input alone, on one thread, and is compared with Keras: SavedModel and
-LiteRT and ONNX in float32, ONNX and LiteRT in 8 bits. A format that fails is told, and left out of
-the table; the exit code is then 1. Run it on a core that nothing else uses:
+Each format answers each input alone, on one thread, and is compared with Keras: SavedModel,
+LiteRT and ONNX in float32, LiteRT and ONNX in 8 bits. For models of text, "memory" is the peak of a
+process that loads one file and answers up to 100 inputs. A format that fails is named and left out
+of the table; the exit code is then 1. Run it on a core that nothing else uses:
 `taskset -c 1 python benchmarks/formats.py`.
 """
 
 import argparse
 import dataclasses
+import datetime
 import json
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
+import machine  # noqa: E402
+from line_programs import Runner  # noqa: E402
+
+ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+REMEMBERED = 100  # inputs before memory is read
 FORMATS = {  # by the name of --formats: (format, settings)
     "saved-model": ("saved-model", {}),
     "litert": ("litert", {}),
@@ -32,22 +40,30 @@ FORMATS = {  # by the name of --formats: (format, settings)
 def main(arguments=None):
     """The program; returns its exit code."""
     options = _parser().parse_args(arguments)
-    os.environ |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    os.environ |= {**dict.fromkeys(ONE_THREAD, "1"), "CUDA_VISIBLE_DEVICES": "-1"}
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from keras_bahdanau.exporters.parity import table
 
-    rows, errors = compared(options)
+    rows, errors, memory = compared(options)
     print(table(rows))
+    parts = [f"{name} {mebibytes:.0f}" for name, mebibytes in memory.items()]
+    print(f"memory, MiB: {', '.join(parts) or 'not measured'}")
     if options.json:
-        described = [dataclasses.asdict(row) for row in rows]
-        result = {"model": str(options.model), "rows": described, "errors": errors}
+        result = {
+            "model": str(options.model),
+            "processor": machine.described(),
+            "date": datetime.date.today().isoformat(),
+            "rows": [dataclasses.asdict(row) for row in rows],
+            "memory_mib": memory,
+            "errors": errors,
+        }
         text = json.dumps(result, indent=1, ensure_ascii=False)
         options.json.write_text(text + "\n", encoding="utf-8")
     return int(bool(errors))
 
 
 def compared(options):
-    """(the `Parity` of Keras and of each format, {format: why it failed})."""
+    """(the `Parity` of Keras and of each format, {format: why it failed}, {artefact: MiB})."""
     from keras_bahdanau.cli.commands.export import _comparison_inputs
     from keras_bahdanau.cli.console import load_tensorflow
     from keras_bahdanau.cli.model_file import load_models, open_model
@@ -57,10 +73,13 @@ def compared(options):
     load_tensorflow(1)
     model = open_model(options.model)
     sentences, references = _comparison_inputs(model, options.inputs, None)
+    sentences = sentences[: options.limit]
     references = references[: options.limit] if references else None
     pipeline = load_models([model])
-    comparison = Comparison(pipeline, sentences[: options.limit], references, say=report)
-    rows, errors = [comparison.keras], {}
+    comparison = Comparison(pipeline, sentences, references, say=report)
+    rows, errors, memory = [comparison.keras], {}, {}
+    if model.inputs == "lines":
+        memory["Keras"] = peak_memory(model.path, sentences)
     with tempfile.TemporaryDirectory() as directory:
         for name in options.formats:
             format, settings = FORMATS[name]
@@ -72,10 +91,21 @@ def compared(options):
                 exporter.write(pipeline, path)
                 rows.append(comparison.row(exporter, path))
                 report(str(rows[-1]))
+                if memory:
+                    memory[exporter.artefact] = peak_memory(path, sentences)
             except Exception as error:  # the other formats go on
                 errors[name] = " ".join(str(error).split())[:500]
                 report(f"{name}: {type(error).__name__}: {errors[name]}")
-    return rows, errors
+    return rows, errors, memory
+
+
+def peak_memory(path, sentences):
+    """MiB of a process that answers the first sentences with an artefact, and nothing else."""
+    worker = "saved_model.py" if path.is_dir() else "pipelines.py"
+    with Runner([sys.executable, HERE / "workers" / worker, path]) as runner:
+        for sentence in sentences[:REMEMBERED]:
+            runner.ask(sentence)
+        return runner.peak()
 
 
 def report(line):

@@ -1,0 +1,23 @@
+"""A pipeline of text in the package's own runner: a line in, a line of JSON out.
+
+    python pipelines.py MODEL
+
+MODEL is a .keras, .tflite or .onnx file; for the last two TensorFlow is not loaded.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(model):
+    from keras_bahdanau.cli.model_file import load_models, open_models
+
+    pipeline = load_models(open_models([Path(model)]))
+    for line in sys.stdin:
+        (result,) = pipeline.translate([line.removesuffix("\n")])
+        print(json.dumps({"hypotheses": [{"text": result.text}]}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
