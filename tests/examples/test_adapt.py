@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "adapt"
@@ -39,3 +40,20 @@ def test_the_table_has_a_row_for_each_training(adapt):
         "| before | 0.0 | 30.0 | 70.0 | 99.9 | 100.0 |",
         "| after | 2.5 | 90.0 | 98.0 | 99.0 | 99.0 |",
     ]
+
+
+def test_a_correction_gives_the_letters_of_a_name_and_moves_others_little(example):
+    names, draw = example("names"), np.random.default_rng(0)
+    readouts, kernel = draw.normal(size=(4000, 8)), draw.normal(size=(8, 10))
+    head = names.NameHead(kernel, np.zeros(10), readouts)
+    name, letters = draw.normal(size=(3, 8)), np.array([4, 7, names.END])
+    before, plain = head.logits(readouts), names.masked(readouts @ kernel)
+    np.testing.assert_allclose(before, plain, atol=1e-9)
+    assert (head.logits(name).argmax(1) != letters).any()
+    for _ in range(names.TIMES):
+        head.correct(name, letters)
+    corrected = head.logits(name)
+    assert corrected.argmax(1).tolist() == letters.tolist()
+    rest = np.where(np.arange(10) == letters[:, None], -np.inf, corrected).max(axis=1)
+    assert (corrected[range(3), letters] - rest > 0).all()
+    assert np.mean(head.logits(readouts).argmax(1) != before.argmax(1)) < 0.05
