@@ -6,7 +6,8 @@ r"""Lines of 19th-century print to text: prepare files, score attention and CTC,
 
 DIR contains `train.tar.gz` and `dev.tar.gz` with the images, and `train.tsv.gz` and `dev.tsv.gz`
 with a line `file<TAB>year<TAB>text` for each image. `prepare` writes the images and the manifests
-`train.tsv`, `dev.tsv`, and `valid.tsv`, a third of dev that is used to choose the epoch.
+`train.tsv`, `dev.tsv`, and `valid.tsv`, a third of dev that is used to choose the epoch;
+`--parts test` does the same for a test set.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 import keras_bahdanau as kb
 
-PARTS = ("train", "dev")
+PARTS = ("train", "dev", "test")
 VALID_EVERY = 3  # lines of dev
 # Old and new spelling of one letter; the transcriptions use both
 MODERN = {"a\u0364": "ä", "o\u0364": "ö", "u\u0364": "ü", "ſ": "s"}
@@ -60,16 +61,18 @@ def main(arguments=None):
 
 
 def prepare(arguments):
-    """Write the images of both parts, and the manifests."""
-    lines = {part: read_lines(arguments.data / f"{part}.tsv.gz") for part in PARTS}
-    for part in PARTS:
-        names = {name for name, _ in lines[part]}
+    """Write the images of the parts, and the manifests."""
+    counts = []
+    for part in arguments.parts:
+        lines = read_lines(arguments.data / f"{part}.tsv.gz")
+        names = {name for name, _ in lines}
         unpack(arguments.data / f"{part}.tar.gz", names, arguments.out / part)
-        write_manifest(arguments.out / f"{part}.tsv", part, lines[part])
-    valid = lines["dev"][::VALID_EVERY]
-    write_manifest(arguments.out / "valid.tsv", "dev", valid)
-    counts = ", ".join(f"{len(lines[part]):,} of {part}" for part in PARTS)
-    print(f"lines: {counts}, {len(valid):,} of them to choose the epoch on: {arguments.out}")
+        write_manifest(arguments.out / f"{part}.tsv", part, lines)
+        counts.append(f"{len(lines):,} of {part}")
+        if part == "dev":
+            write_manifest(arguments.out / "valid.tsv", part, valid := lines[::VALID_EVERY])
+            counts.append(f"{len(valid):,} of them to choose the epoch on")
+    print(f"lines: {', '.join(counts)}: {arguments.out}")
 
 
 def read_lines(path):
@@ -124,8 +127,6 @@ def score(arguments):
     searches = SEARCHES if pipeline.model.source_limits.has_ctc else {"attention alone": {}}
     for name, changes in searches.items():
         search = dataclasses.replace(pipeline.search, **changes)
-        if arguments.beam_width:
-            search = dataclasses.replace(search, beam_width=arguments.beam_width)
         results = pipeline.decode([image for image, _ in pairs], search=search)
         row = measured(name, [result.text for result in results], [text for _, text in pairs])
         print(json.dumps(row._asdict()), flush=True)
@@ -181,11 +182,11 @@ def parsed(arguments):
     add = (preparing := commands.add_parser("prepare", help="unpack the lines")).add_argument
     add("data", type=Path, metavar="DIR", help="directory with archives and texts")
     add("--out", type=Path, required=True, metavar="DIR")
+    add("--parts", nargs="+", choices=PARTS, default=PARTS[:2], help="train and dev by default")
     preparing.set_defaults(command=prepare)
     add = (scoring := commands.add_parser("score", help="score a model")).add_argument
     add("manifest", type=Path, help="manifest of images and their texts")
     add("--model", type=Path, required=True, help="directory of a training run, or .keras file")
-    add("--beam-width", type=int, help="hypotheses in each search (the file's)")
     scoring.set_defaults(command=score)
     add = (drawing := commands.add_parser("draw", help="plot a heat map")).add_argument
     add("image", type=Path)

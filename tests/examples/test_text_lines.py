@@ -96,7 +96,7 @@ def test_lines_are_learnt_scored_drawn_and_exported(text_lines, tmp_path, monkey
         f"--target-model-type char --vocabulary-size 20 --best-by cer {options} --out run"
     )
     capsys.readouterr()
-    text_lines.main("score data/dev.tsv --model run --beam-width 2".split())
+    text_lines.main("score data/dev.tsv --model run".split())
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["search"] for row in rows] == [*text_lines.SEARCHES]
     text_lines.main("draw data/dev/0.png --model run --out map.png".split())
