@@ -46,7 +46,7 @@ class ArrayModel(private val file: TfliteFile, private val open: (String) -> Arr
         runArrays(inputs, signature, mapOf()).mapValues { (_, array) -> nested(array) }
 
     /**
-     * Return a function of the inputs of one time step, which keeps the states; they begin as zeros.
+     * Return a function of the inputs of one time step, which keeps the states; they start at zero.
      *
      * Throws InputError if the file has no signature `step`.
      */

@@ -159,7 +159,7 @@ inline std::string Json(const litert::Array& array) {
 class ArrayModel {
  public:
   // Without a name, it is the first signature in the file. If `streams` is true, it is `step`, and
-  // this object keeps the states, which begin as zeros. Throws InputError.
+  // this object keeps the states, which start at zero. Throws InputError.
   ArrayModel(const std::string& path, const std::optional<std::string>& signature, bool streams,
              int threads)
       : file_(path, kKerasModel), runner_(Load(Chosen(signature, streams), threads)) {

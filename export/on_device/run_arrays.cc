@@ -26,7 +26,7 @@ Integers outside of the range of an input are the nearest ones inside. NaN and i
 null.
 
   --signature NAME  signature to run, the first of the export by default
-  --stream          run `step`: states begin with zeros and stay in the program from line to line
+  --stream          run `step`: states start at zero and are kept from line to line
   --threads N       processor threads, 1 by default
 
 Exit codes: 0 all is answered; 2 the command line, the model or a request is wrong.

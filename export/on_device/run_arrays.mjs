@@ -21,7 +21,7 @@ nested lists for each output:
 Integers outside of the range of an input are the nearest ones inside. NaN and infinite outputs are null.
 
   --signature NAME  Signature to run, the first of the export by default.
-  --stream          Run \`step\`: states begin with zeros and stay in the program from line to line.
+  --stream          Run \`step\`: states start at zero and are kept from line to line.
   --help            Show this text and exit.
 
 Exit codes: 0 all is answered; 2 the command line, the model or a request is wrong.`;

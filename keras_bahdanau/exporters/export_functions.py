@@ -49,8 +49,8 @@ def export_litert(model, path, quantization=None, allow_differences=False, say=N
             that have one scale per output: see `four_bits`. It changes some answers; these are
             fewer if a pipeline was trained with `quantization_aware` and `quantization="int4"`.
             Such files need TensorFlow Lite 2.17 or LiteRT.
-        allow_differences: True to write a float32 file even if its answers differ from Keras'; a
-            quantized file may always differ.
+        allow_differences: True to write a float32 file even if its answers differ from those of
+            Keras. The answers of a quantized file are always allowed to differ.
         say: Function of one string that reports the comparison, or None for no report.
         **settings: Settings for the kind of model, listed below.
 

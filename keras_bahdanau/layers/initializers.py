@@ -12,7 +12,7 @@ ORTHOGONAL = "keras_bahdanau>Orthogonal"  # a string, so that each layer draws i
 
 @contextlib.contextmanager
 def replaced_at_once():
-    """Initialize orthogonal matrices to zeros in the block, for weights that a file replaces."""
+    """Initialize orthogonal matrices to zeros inside the block, since a file will replace them."""
     token = _REPLACED.set(True)
     try:
         yield

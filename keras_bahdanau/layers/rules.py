@@ -9,7 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 
 from keras_bahdanau.layers.names import PARALLEL_CELLS
 
-UNSCORED = ("none", "forced")  # attentions without scores
+UNSCORED = ("none", "forced")  # attention layers without scores
 UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # cells without a recurrent matrix product
 
 UNSCORED_REQUIRES = {
@@ -46,10 +46,10 @@ def check_layer(rules, settings, *args, **shown):
 
 
 def unscored_rules(model, requires=MappingProxyType(UNSCORED_REQUIRES)):
-    """Yield the rules for an attention without scores."""
+    """Yield the rules for an attention layer without scores."""
     for name, plain in requires.items():
         yield (
-            f"`{name}` needs an attention with scores",
+            f"`{name}` needs an attention layer with scores",
             getattr(model, name) == plain,
             (name, "attention"),
             f"Set it to {plain!r}, or set `attention` to the name of a score.",
@@ -144,7 +144,7 @@ def undropped_rules(model, *names):
 def weight_rules(model, name, unweighted=("none",)):
     """Yield the rules for a setting that needs attention weights for each source position."""
     yield (
-        f"`{name}` needs an attention with learned weights",
+        f"`{name}` needs an attention layer with learned weights",
         not (getattr(model, name) and model.attention in unweighted),
         (name, "attention"),
         f"Leave out {name}, or use another attention.",
@@ -181,7 +181,7 @@ def hard_rules(model):
             "Use that value, or leave out hard alignments.",
         )
     yield (
-        "Hard alignments need an attention with scores",
+        "Hard alignments need an attention layer with scores",
         model.attention not in UNSCORED,
         ("attention", "hard_alignment"),
         "Use the name of a score, or leave out hard alignments.",

@@ -17,7 +17,7 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 
 
 def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=True):
-    """Return a `Seq2Seq` with the weights of the tutorial "nmt_with_attention" of 2019 or 2021.
+    """Return a `Seq2Seq` with the weights of the tutorial "nmt_with_attention", from 2019 or 2021.
 
     In the 2019 tutorial, s_i = f(0, [c_i; y_{i-1}]), and c_i comes from additive attention with
     s_{i-1}. The tutorial does not pass the previous state to its GRU, but uses it only as the
@@ -44,14 +44,15 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
             the GRU.
 
     Raises FileNotFoundError if the checkpoint is missing. Raises ValueError if a part is missing or
-    its shape does not match the other parts, and for the model of 2022, which uses Keras'
+    its shape does not match the other parts, and for the 2022 version, which uses Keras'
     `MultiHeadAttention`.
     """
     saved = SavedObjects(checkpoint)
     attention = f"{decoder}/attention"
     if f"{attention}/mha" in saved:
         raise ValueError(
-            "The tutorial's attention must be additive, as in 2019 and 2021. Received: "
+            "The tutorial's attention must be additive, as in its 2019 and 2021 versions. "
+            "Received: "
             f"checkpoint={str(checkpoint)!r} with the multi-head attention of 2022. Train a new "
             "model, such as that of kb.presets.small."
         )

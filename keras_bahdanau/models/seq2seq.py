@@ -352,7 +352,7 @@ def _check_symbols(encoder, decoder):
     highest = max(encoder.symbols, default=-1) if encoder.symbols else None
     if highest is None or highest >= decoder.vocabulary_size:
         raise ValueError(
-            "A decoder copies symbols of its own vocabulary. Received: copy=True, "
+            "The encoder's symbols must be in the decoder's vocabulary. Received: copy=True, "
             f"vocabulary_size={decoder.vocabulary_size}, and an encoder with the highest symbol "
             f"{highest}. Set `symbols` of the encoder to `Source.symbols`, or use copy=False."
         )

@@ -12,7 +12,7 @@ Larger weights are clipped to s L.
 
 A step updates w with the gradient at q (the straight-through estimator of Bengio et al. 2013, as
 used by Courbariaux et al. 2015 for low-precision weights), and rounds again. Validation and the
-saved file therefore use the same weights as the device, and the export loses no more precision.
+saved file therefore use the same weights as the device, and the export loses no further precision.
 """
 
 import functools

@@ -201,7 +201,9 @@ def read_source(config):
         getattr(sources, name)  # loads the module, which registers the class
     source = keras.saving.deserialize_keras_object(config)
     if not isinstance(source, sources.Source):
-        raise ValueError(f"A source must be a Source. Received: a {type(source).__name__}.")
+        raise ValueError(
+            f"The source of a model must be a `Source`. Received: a {type(source).__name__}."
+        )
     return source
 
 

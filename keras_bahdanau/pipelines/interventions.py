@@ -22,16 +22,16 @@ def attentions_inside(layer):
 
 @contextlib.contextmanager
 def intervening(layer, visible=None, reweigh=None):
-    """Hide values from the attentions in a layer, or change their weights, in a `with` block.
+    """Hide values from the attention layers in a layer, or change their weights, in a `with` block.
 
-    Inside the block, the `attend` method of each attention is replaced, so no other thread may use
-    the layer. Functions that were compiled earlier are not affected.
+    Inside the block, the `attend` method of each attention layer is replaced, so no other thread
+    may use the layer. Functions that were compiled earlier are not affected.
 
     `visible` is a bool tensor `(batch, source_time)`, False for values that are hidden from every
-    attention. `reweigh` is a function from float32 weights `(batch, [target_time,] source_time)` to
-    the weights that are used for the context. The state of an attention is still computed from its
-    original weights, except in a `HardAlignment`, in which the weights are the state. If an
-    argument is None, nothing is changed.
+    attention layer. `reweigh` is a function from float32 weights
+    `(batch, [target_time,] source_time)` to the weights that are used for the context. The state of
+    an attention layer is still computed from its original weights, except in a `HardAlignment`, in
+    which the weights are the state. If an argument is None, nothing is changed.
     """
 
     def changed(attention):

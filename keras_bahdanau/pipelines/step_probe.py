@@ -16,7 +16,7 @@ class StepProbe(Probe):
     """Probe for a pipeline. A row is one step of the decoder, given the preceding output.
 
     Values are hidden and weights are replaced only at that step, from the state that the unchanged
-    model reached. If input vectors are replaced, encoder and decoder run from the beginning.
+    model reached. If input vectors are replaced, the encoder and decoder run from the beginning.
 
     `outputs` is a list of int arrays, the target ids of each source. `rows` is a pair
     (inputs, steps) of int arrays `(rows,)`, in which each input must occur.

@@ -11,8 +11,9 @@ def plot_history(history, *, ax=None):
     """Draw training curves, with one panel per metric for both training and validation.
 
     Args:
-        history: Dictionary of lists with one value per epoch, such as `fit(...).history`, and None
-            or NaN for epochs without a value. `"val_loss"` shares the panel of `"loss"`, and so on.
+        history: Dictionary of lists with one value per epoch (None or NaN for epochs without a
+            value), such as `fit(...).history`. `"val_loss"` is drawn in the panel of `"loss"`, and
+            so on.
         ax: Axes to draw in, one for each panel, or None for a new figure.
 
     Returns:

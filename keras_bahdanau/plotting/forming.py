@@ -28,8 +28,9 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
     curves of the training loss and of the entropy of the weights, with a line at the step.
 
     Args:
-        history: `AlignmentHistory` of a training run, or a dictionary from names to several
-            histories, which are drawn side by side, each at its last record up to the step.
+        history: `AlignmentHistory` of a training run, or a dictionary from names to
+            histories, which are drawn side by side. A frame shows each one's last record up to
+            that step.
         path: Path of the GIF to write.
         input: Integer, the index of the input whose alignment is drawn.
         seconds: Positive number. Duration of a frame; the last one is shown for 2.5 seconds.

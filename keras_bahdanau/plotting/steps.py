@@ -49,8 +49,8 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
     Args:
         trace: A `Trace`, from `Translator.trace`.
         steps: Integer from 1 to 100. Maximum number of steps to draw.
-        sources: Integer from 1 to 100. Maximum number of source tokens to draw, the most attended
-            ones; a picture is always drawn completely.
+        sources: Integer from 1 to 100. Maximum number of source tokens to draw. If there are
+            more, the most attended ones are drawn. A picture is always drawn in full.
         animate: Path of a GIF to write, with at most 100 steps starting at `first`, or None.
         first: Integer. First step, counted from 0.
 

@@ -195,7 +195,10 @@ def changed_sides(expected, received):
 
 
 def source_of(value, **settings):
-    """Return a source; `Subwords` become a `TextSource`. Raises TypeError for any other value."""
+    """Return `value` if it is a source, or a `TextSource` if it is `Subwords`.
+
+    Raises TypeError for any other value.
+    """
     if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):

@@ -31,7 +31,10 @@ def report_unknown(kind, texts, subwords):
 
 
 def better_form(texts, subwords, count):
-    """Return the form, "NFC" or "NFD", with unknown parts in fewer than `count` texts, or None."""
+    """Return "NFC" or "NFD" if that form of the texts is better, otherwise None.
+
+    It is better if fewer than `count` texts then have unknown parts.
+    """
     for form in _FORMS:
         normalized = [unicodedata.normalize(form, text) for text in texts]
         if normalized != texts and sum(map(bool, subwords.unknown(normalized))) < count:

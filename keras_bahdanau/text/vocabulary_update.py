@@ -64,7 +64,7 @@ def appended(subwords, texts, most, symbols=()):
 def parts_of(old, new):
     """Return the ids in an old vocabulary from which each token of a new one can be initialized.
 
-    A piece that is in both has its old id. A new piece has the ids into which the old vocabulary
+    A piece that is in both keeps its old id. A new piece gets the ids into which the old vocabulary
     splits it, without unknown parts; the list is empty if all parts are unknown.
     """
     ids = {piece.piece: number for number, piece in enumerate(_proto(old.model).pieces)}

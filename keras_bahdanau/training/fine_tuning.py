@@ -52,7 +52,7 @@ class Adaptation:
 
         If the vocabularies are updated, the new pieces come from `texts`, a list of (input, text),
         and each symbol in the plan becomes a single token of the source. `say` reports the number
-        of new pieces, or symbols that are split.
+        of new pieces or, if the vocabularies are kept, the symbols that are split into pieces.
         """
         options, symbols, source, target = plan.options, plan.symbols, plan.source, plan.target
         if options.update_vocabulary == "replace":

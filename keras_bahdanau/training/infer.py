@@ -178,7 +178,7 @@ def infer_hard_alignment(options, names, facts):
     """Choose exact hard monotonic attention from letters to symbols, such as phonemes.
 
     See Wu and Cotterell 2019. Attention is soft for other text, for more than `MOST_HARD` pairs, if
-    an option requires it, or if a batch is too large for the sums of hard attention.
+    an option requires it, or if a batch needs too much memory for hard attention.
     """
     if options.hard_alignment != AUTO:
         return None
@@ -192,7 +192,7 @@ def infer_hard_alignment(options, names, facts):
 
 
 def infer_defaults_of_common_letters(options, names, facts):
-    """Return a preset's defaults for sides that share their letters, as in inflection.
+    """Return a preset's defaults for sides with many letters in common, as in inflection.
 
     They apply if both sides are split into whole characters, if on average at least half of a
     target's letters are in its source, and if attention is soft, without a pointer-generator.
@@ -207,7 +207,7 @@ def infer_defaults_of_common_letters(options, names, facts):
     )
     if not (values and can_copy and _have_characters(facts) and _share_letters(facts)):
         return None
-    report = f"defaults for sides that share their letters: {_listed(values)}"
+    report = f"defaults for sides with many letters in common: {_listed(values)}"
     return Inference(values, report, otherwise={})
 
 

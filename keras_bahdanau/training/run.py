@@ -209,7 +209,7 @@ class Run:
         if progress.end(*plan.limits):
             epochs = counted(progress.epoch, "epochs")
             raise FileExistsError(
-                f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. Use "
+                f"This run ended after {epochs}. Received: out={str(self.directory)!r}. Use "
                 f"{str(self.translator)!r}, or train it further: --from {self.directory} --out NEW "
                 "(`initial` in Python)."
             )

@@ -735,7 +735,7 @@ def test_a_model_is_trained_further_and_resumes(command, files, model):
     stdin = b"one zero\nthree four\n"
     assert command("translate", "--model", "run", stdin=stdin).out == "eins nöll\ndrei vier\n"
     again = command(*asked, *options, *updated)
-    assert again.code == 2 and "has ended after" in again.err
+    assert again.code == 2 and "run ended after" in again.err
     other = command(*asked[:4], "--from", "cut.keras", "--out", "run", *options)
     assert other.code == 2 and "A run resumes with the model it began with" in other.err
 
@@ -1163,7 +1163,7 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
     assert answer.out.endswith(f"\nThe model: {out / 'translator.keras'}\n")
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
     again = command("train", data, "--out", out, *options)
-    assert again.code == 2 and "has ended after 1 epoch. Received: out=" in again.err
+    assert again.code == 2 and "run ended after 1 epoch. Received: out=" in again.err
 
 
 @pytest.mark.slow

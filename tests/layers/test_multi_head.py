@@ -136,7 +136,7 @@ def test_heads_have_the_width_of_what_they_are_of():
     past = PastAttention(BahdanauAttention(4), length=3, units=2)
     attention = MultiHeadAttention(past, heads=2)
     assert attention.context_units(6) == 2 * past.context_units(3)
-    with pytest.raises(ValueError, match=r"an attention with weights. Received: FixedContext"):
+    with pytest.raises(ValueError, match=r"attention layer with weights. Received: FixedContext"):
         MultiHeadAttention(FixedContext(), heads=2)
     with pytest.raises(ValueError, match="the number of heads, must be a positive"):
         ATTENTIONS.get("additive", units=4, heads=0)

@@ -466,7 +466,7 @@ def unknown_rate(pairs, say=None, sides=(None, None), symbols=("<PST>",), **give
 def test_few_forms_have_unknown_letters_and_one_line_reports_it():
     lines = []
     assert unknown_rate(FORMS, lines.append) == 0.2
-    assert lines == ["defaults for sides that share their letters: unknown_rate 0.2"]
+    assert lines == ["defaults for sides with many letters in common: unknown_rate 0.2"]
     assert unknown_rate([(f"{source} {text}", text) for source, text in FORMS]) == 0.2
 
 

@@ -97,7 +97,7 @@ def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
 def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress):
     with sealed_h5(run.checkpoint) as file:
         file["progress"] = json.dumps(progress)
-    with pytest.raises(FileExistsError, match=f"has ended after {progress['epoch']} epochs"):
+    with pytest.raises(FileExistsError, match=f"run ended after {progress['epoch']} epochs"):
         check_start(run, TrainingOptions(epochs=3), DATA)
 
 

@@ -201,7 +201,7 @@ def test_training_lowers_the_perplexity(undisturbed):
 
 def test_a_finished_training_is_left_alone(undisturbed):
     before = {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()}
-    with pytest.raises(FileExistsError, match="has ended after 2 epochs. Received: out="):
+    with pytest.raises(FileExistsError, match="run ended after 2 epochs. Received: out="):
         train_quietly(undisturbed)
     assert {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()} == before
 
@@ -485,7 +485,7 @@ def test_a_callback_may_end_the_training(tmp_path, when):
     options = TrainingOptions(epochs=9, **TINY)
     trained(tmp_path / "run", options, callbacks=[callback])
     assert len(history_of(tmp_path / "run")) == 1
-    with pytest.raises(FileExistsError, match="has ended after 1 epoch. Received"):
+    with pytest.raises(FileExistsError, match="run ended after 1 epoch. Received"):
         trained(tmp_path / "run", options)
 
 

@@ -102,7 +102,7 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(shards, tmp_path):
         assert "110 pairs, " in rest.stdout
         translator = Translator.load(out / "translator.keras")
         assert (translator.source, translator.target) == (shards.source, shards.target)
-    with pytest.raises(FileExistsError, match="This run has ended after 2 epochs. Received: out="):
+    with pytest.raises(FileExistsError, match="This run ended after 2 epochs. Received: out="):
         train(shards, VALIDATION, killed, OPTIONS)
     for mine, expected in zip(weights_of(killed), weights_of(undisturbed), strict=True):
         np.testing.assert_array_equal(mine, expected)

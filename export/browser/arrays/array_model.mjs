@@ -78,7 +78,7 @@ export class ArrayModel {
   }
 
   /**
-   * Return a function of the inputs of one time step, which keeps the states; they begin as zeros. `rows` is the number
+   * Return a function of the inputs of one time step, which keeps the states; they start at zero. `rows` is the number
    * of rows in a step, for a file that accepts any number of rows. Throws InputError.
    */
   stream(rows = 1) {

@@ -198,7 +198,7 @@ class FileSide:
         return broken
 
     def count(self, pattern):
-        """Return zeros `(pairs,)`, because files have no characters."""
+        """Return zeros `(pairs,)`, because files contain no text that a pattern can match."""
         return self.lengths
 
 

@@ -157,7 +157,7 @@ class ArrayModel:
     def stream(self, rows=1):
         """Return a `Stream`, a function that reads one time step per call.
 
-        It keeps the states between calls; they begin as zeros. `rows` is the number of rows per
+        It keeps the states between calls; they start at zero. `rows` is the number of rows per
         step, if the file accepts any number. Raises ValueError if the file has no signature `step`.
         """
         check_value("rows", rows, BATCH_SIZE)

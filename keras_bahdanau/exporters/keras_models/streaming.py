@@ -169,7 +169,7 @@ def _one_step(layer, sequences, initial_state, mask, state, new_states):
     """Compute the outputs of a recurrent layer for a sequence of one step, with named states."""
     if initial_state is not None:
         raise ValueError(
-            "In the signature 'step', states must begin as zeros. Received: the layer "
+            "In the signature 'step', states must start at zero. Received: the layer "
             f"{layer.name!r}, called with initial_state. Leave out 'step'."
         )
     names = []

@@ -167,8 +167,8 @@ def _runs(parts, part, node, called):
         if rounds is not None:
             return int(rounds) + (called == condition)
     raise Unbounded(
-        "For a bound on its work, each loop in a model must have `maximum_iterations`, a number "
-        f"that follows from the lengths in the batch. Received: {node.op} {node.name!r}, which has "
+        "Each loop in a model must have `maximum_iterations`, computed from the lengths in the "
+        f"batch, so that the model's work is bounded. Received: {node.op} {node.name!r}, which has "
         "none. Pass it to `while_loop`."
     )
 
@@ -188,7 +188,8 @@ def _operations(part, node):
     outputs, inputs = part.outputs(node), part.inputs(node)
     if None in outputs or None in inputs:
         raise Unbounded(
-            "For a bound on its work, each tensor in a model must have a known number of axes. "
+            "Each tensor in a model must have a known number of axes, so that the model's work is "
+            "bounded. "
             f"Received: {node.op} {node.name!r}. Set its shape."
         )
     made = sum(map(math.prod, outputs))
@@ -225,7 +226,8 @@ def _steps(node, inputs, outputs):
         return math.prod(node.attr["ksize"].list.i)
     if _UNKNOWN.search(node.op):
         raise Unbounded(
-            "For a bound on its work, the work of each operation in a model must be known. "
+            "The work of each operation in a model must be known, so that the model's work is "
+            "bounded. "
             f"Received: {node.op} {node.name!r}. Rewrite it with matrix products, convolutions or "
             "elementwise operations."
         )

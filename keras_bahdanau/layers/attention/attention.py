@@ -115,7 +115,7 @@ class Attention(AttentionBase):
 
 
 def _pop_projections(score, arguments):
-    """Remove the arguments for a score's projections from an attention's arguments."""
+    """Remove the arguments for a score's projections from an attention layer's arguments."""
     projections = pop_dense_arguments(arguments)
     if "use_bias" in arguments:
         projections["use_bias"] = arguments.pop("use_bias")

@@ -22,7 +22,7 @@ from keras_bahdanau.layers.registry import CompositeLayer
 
 
 class AttentionPart(CompositeLayer):
-    """Base class of scores, windows, normalizers and coverages, and of attentions made of them.
+    """Base class of scores, windows, normalizers and coverages, and of attention layers.
 
     A part that depends on earlier steps carries a state. Scores, weights and positions are float32
     under every dtype policy. With `autocast`, Keras casts float inputs to the compute dtype.
@@ -52,7 +52,7 @@ class Attended(NamedTuple):
 
 
 class AttentionBase(AttentionPart):
-    """Base class of all attentions. Subclasses implement `attend`, and other methods as needed.
+    """Base class of all attention layers. Subclasses implement `attend` and, if needed, others.
 
     Calls follow `keras.layers.MultiHeadAttention`. The list form of
     `keras.layers.AdditiveAttention`, `layer([query, value])`, works too.

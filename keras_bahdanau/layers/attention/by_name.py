@@ -1,4 +1,4 @@
-"""Registry of the attentions by name."""
+"""Registry of the attention layers by name."""
 
 from keras_bahdanau.layers import names
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
@@ -10,7 +10,7 @@ from keras_bahdanau.settings import checks
 
 
 class AttentionRegistry(Registry):
-    """Registry of attentions, which can have several heads and attend to the decoder's past.
+    """Registry of attention layers, which can have several heads and attend to the decoder's past.
 
     ```python
     attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
@@ -25,7 +25,7 @@ class AttentionRegistry(Registry):
         return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 
     def make(self, name, /, units=256, heads=1, past=0, **kwargs):
-        """Return a new attention by its name.
+        """Return a new attention layer by its name.
 
         `name` is "bahdanau", "forced", a score (a name or a layer), or None for the fixed context.
         The score of each of the `heads` is `units // heads` wide. `past` is the number of the
@@ -42,7 +42,7 @@ class AttentionRegistry(Registry):
             attention = Attention(name, units=share, **kwargs)
         elif kind is BahdanauAttention:
             attention = BahdanauAttention(share, **kwargs)
-        else:  # an attention without a score, or a custom class with its own parts
+        else:  # an attention layer without a score, or a custom class with its own parts
             _refuse_parts_of_scores(name, kwargs)
             attention = kind(**outer)
         if heads > 1:
@@ -62,7 +62,7 @@ _SCORED_PARTS = {**UNSCORED_REQUIRES, "coverage": None, "dropout": 0.0}
 
 
 def _refuse_parts_of_scores(name, arguments):
-    """Raise ValueError if an attention without scores is given settings for scores."""
+    """Raise ValueError if an attention layer without scores is given settings for scores."""
     settings = {**_SCORED_PARTS, **arguments, "attention": name}
     check_layer(unscored_rules, settings, _SCORED_PARTS)
 

@@ -1,4 +1,4 @@
-"""Attentions made of other attentions: several heads, or the source and the decoder's past."""
+"""Attention layers made of others: several heads, or the source and the decoder's past."""
 
 import keras
 from keras import ops
@@ -12,7 +12,7 @@ from keras_bahdanau.settings import checks
 
 
 class ComposedAttention(AttentionBase):
-    """Base class of attentions that wrap others, with the capabilities of the attention `inner`."""
+    """Base class of layers that wrap attention layers, with the capabilities of `inner`."""
 
     @property
     def exportable(self):
@@ -29,7 +29,7 @@ class ComposedAttention(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MultiHeadAttention(ComposedAttention):
-    """Multi-head attention: copies of an attention, each with its own projections.
+    """Multi-head attention: copies of an attention layer, each with its own projections.
 
     alpha^n_ij = softmax_j(score^n(Q^n s_{i-1}, K^n h_j))
     c_i        = [sum_j alpha^1_ij V^1 h_j; ...; sum_j alpha^N_ij V^N h_j]
@@ -57,7 +57,7 @@ class MultiHeadAttention(ComposedAttention):
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
         if not self.has_weights:
             raise ValueError(
-                "MultiHeadAttention needs an attention with weights. Received: "
+                "MultiHeadAttention needs an attention layer with weights. Received: "
                 f"{type(self.inner).__name__}(...). Use another attention, or heads=1."
             )
         self.queries, self.keys, self.values = [], [], []

@@ -58,8 +58,8 @@ class AttentionRNN(CompositeLayer):
         cell: A cell for `keras.layers.RNN` (built-in, custom, or from this package); a list of such
             cells, of which the lowest reads the context and the highest makes the query; or a
             decoder cell with its own attention and initial state, such as an `InputFeedingCell`.
-        attention: An attention layer, or a name in `layers.ATTENTIONS`; an attention created by
-            name is as wide as the state.
+        attention: An attention layer, or a name in `layers.ATTENTIONS`; an attention layer
+            created by name is as wide as the state.
         return_sequences: Python bool. True to return the outputs of all steps.
         return_state: Python bool. True to also return the last state of the cell.
         return_attention_scores: Python bool. True to also return the weights.

@@ -27,7 +27,7 @@ class DecoderCell(DecoderCellBase):
         units: Positive integer. Width of the decoder state.
         attention: An attention layer, or an identifier in `layers.ATTENTIONS`: "bahdanau", a score
             or its name, "forced"; None for the fixed context of an encoder-decoder without
-            attention. An attention created by name is as wide as the state.
+            attention. An attention layer created by name is as wide as the state.
         readout_state: The state that the readout uses: "current" (s_i), or "previous" (s_{i-1}) as
             in appendix A.2.2.
 

@@ -1,4 +1,4 @@
-"""Decoder cell made of blocks of three sublayers, as in a Transformer, with any recurrence."""
+"""Decoder cell made of Transformer blocks, with any recurrent cell instead of self-attention."""
 
 import keras
 from keras import ops, tree
@@ -39,8 +39,8 @@ class BlockCell(DecoderCellBase):
 
     The inner width of FFN is `feed_forward_units`, by default four times `units`. In training,
     dropout with the rate `dropout` is applied to the output of each sublayer. `attention` (copied
-    for each block), `cell`, `depth`, `bridge` and `recurrent_dropout` are as in `DecoderCell`; its
-    other arguments raise ValueError. Calls are as in `DecoderCell`.
+    for each block), `cell`, `depth`, `bridge` and `recurrent_dropout` are as in `DecoderCell`. The
+    other arguments of `DecoderCell` raise ValueError. Calls are as in `DecoderCell`.
     """
 
     has_blocks = True

@@ -111,7 +111,7 @@ def _slopes(hidden, v, upstream):
 
 
 def _sum_to_shape(slopes, target):
-    """Sum the slopes over the axes along which `target` was repeated."""
+    """Sum the gradients `slopes` over the axes along which `target` was broadcast."""
     axes = [
         axis
         for axis, (size, target_size) in enumerate(zip(slopes.shape, target.shape, strict=True))

@@ -21,7 +21,8 @@ class Preset:
         initial_weights: A name in `models.INITIAL_WEIGHTS`, or None for the layers' initializers.
         many_pairs: Dictionary from ascending numbers of pairs to the settings that apply to more
             pairs than that.
-        common_letters: Dictionary of the settings that apply if both sides share their letters.
+        common_letters: Dictionary of the settings that apply if the two sides have many letters in
+            common.
     """
 
     name: str

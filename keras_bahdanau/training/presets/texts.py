@@ -71,8 +71,8 @@ CHARACTERS = Preset(
     symbols separated by spaces, such as phonemes, gets a vocabulary of these symbols. With few
     pairs of letters and such symbols, attention is exact and hard. Hangul syllables are split
     into letters, because a new word may contain a new syllable. For up to 5,000 pairs whose sides
-    share their letters, such as lemmas and inflected forms, the model learns to copy unknown
-    characters. For scripts with combining marks, use `--model-type grapheme`.""",
+    have many letters in common, such as lemmas and inflected forms, the model learns to copy
+    unknown characters. For scripts with combining marks, use `--model-type grapheme`.""",
 )
 
 SSRU_STUDENT = Preset(

@@ -1,4 +1,4 @@
-"""Rewrite a converted model to a smaller one: no names, and equal parts stored only once.
+"""Rewrite a converted model in fewer bytes: without names, and with equal parts stored only once.
 
 The converter gives each tensor a name and a buffer, which take up a third of a file with 300,000
 weights. It also repeats the encoder and the search for each signature; here, signatures with equal
@@ -34,7 +34,7 @@ _LEAST_FILLED = 512  # minimum size in bytes of a constant that is worth replaci
 
 
 def rewritten(model, quantization=None):
-    """Rewrite a converted model to fewer bytes.
+    """Rewrite a converted model in fewer bytes.
 
     If `quantization` is None or "float16", the answers of the model stay the same, bit for bit.
     "int8" also rounds large tables, and makes products more precise. "int4" rounds the weights of a
