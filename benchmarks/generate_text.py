@@ -4,7 +4,7 @@
 
 It is no language, but has the statistics of one: words are drawn by their rank (Zipf and
 Mandelbrot), sentences have 4 to 40 of them, 13 on average, and the target has those of the source
-in another vocabulary, neighbours swapped at random. 5 % of the pairs come twice. The same number
+in another vocabulary, neighbours swapped at random. 5% of the pairs come twice. The same number
 and seed give the same bytes.
 """
 

@@ -5,8 +5,8 @@
 
 The series are in the package statsmodels. Forecasts begin at regular steps in the last fifth of a
 series, and models are trained on all values before it. The error is MASE: the mean absolute error,
-divided by that of the seasonal naive forecast on the first 65 % (Hyndman and Koehler 2006). To
-choose settings, use `--valid`, which measures on the part from 65 to 80 % instead, with models
+divided by that of the seasonal naive forecast on the first 65% (Hyndman and Koehler 2006). To
+choose settings, use `--valid`, which measures on the part from 65 to 80% instead, with models
 trained on the part before it.
 """
 
@@ -160,7 +160,7 @@ def main():
     parser.add_argument("series", nargs="*", default=[*SERIES], help=", ".join(SERIES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--valid", action="store_true", help="measure on the part from 65 to 80 %%")
+    parser.add_argument("--valid", action="store_true", help="measure on the part from 65 to 80%%")
     parser.add_argument("--out", default="results.jsonl")
     options = parser.parse_args()
     rows = []

@@ -38,7 +38,7 @@ class Row(NamedTuple):
     Attributes:
         search: String. A name in `SEARCHES`.
         cer: Float. Edits divided by characters, including spaces, for the unchanged texts.
-        interval: Tuple of two floats. The 95 % confidence interval of `cer`.
+        interval: Tuple of two floats. The 95% confidence interval of `cer`.
         modern_cer: Float. The same as `cer` for texts in the spelling of `MODERN`.
         wer: Float. Edits of words divided by words.
         exact: Float. Percentage of lines without an error.

@@ -47,7 +47,7 @@ COLORS, MILLISECONDS = 128, 250  # of the GIF, per frame
 
 
 def train(out, count=10_000, options=()):
-    """Train on `count` videos, choose the epoch on 5 % as many more; return the model's path."""
+    """Train on `count` videos, choose the epoch on 5% as many more; return the model's path."""
     parts = moving_digits.videos("train", count), moving_digits.videos("dev", max(1, count // 20))
     pairs, valid = ([(video.frames, video.text) for video in part] for part in parts)
     options = dataclasses.replace(OPTIONS, **dict(options))

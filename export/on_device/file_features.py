@@ -200,7 +200,7 @@ def resampled(values, rate):
     """Resample sound to 16 kHz, float32 `(ceil(samples * 16000 / rate),)`, band-limited.
 
     The spectrum is cut off at the lower of the two Nyquist frequencies, or padded with 0. It fades
-    between 95 % and 100 % of that frequency.
+    between 95% and 100% of that frequency.
     """
     count = len(values)
     if rate == RATE or not count:

@@ -48,7 +48,7 @@ class MetricCallback(keras.callbacks.Callback):
             of `fit`.
         save_best: Path of a `.keras` file for `Pipeline.load`, written at each new best value over
             all `fit`s.
-        intervals: Bool. True to also log the bounds of the 95 % interval, as in `evaluate`.
+        intervals: Bool. True to also log the bounds of the 95% interval, as in `evaluate`.
 
     Attributes:
         metrics: List of `CorpusMetric`; `metric` is the first of them.

@@ -1,4 +1,4 @@
-"""Quality of confidences, such as whether 80 % of the texts with confidence 80 % are correct."""
+"""Quality of confidences, such as whether 80% of the texts with confidence 80% are correct."""
 
 import dataclasses
 
@@ -86,7 +86,7 @@ def calibration_error(labels, probabilities, bins=BINS):
 def brier_score(labels, probabilities):
     """Compute the mean squared error of probabilities (Brier 1950).
 
-    The best value is 0. A constant probability of 50 % gives 0.25.
+    The best value is 0. A constant probability of 50% gives 0.25.
     """
     labels, probabilities = _checked(labels, probabilities)
     return float(np.mean((probabilities - labels) ** 2))

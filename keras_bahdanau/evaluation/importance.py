@@ -11,7 +11,7 @@ LEAST_WEIGHT = 1e-6
 
 
 class Estimate(NamedTuple):
-    """A mean over inputs, with its 95 % interval from a bootstrap over inputs."""
+    """A mean over inputs, with its 95% interval from a bootstrap over inputs."""
 
     value: float
     low: float

@@ -70,7 +70,7 @@ class Rate(Metric):
 
     def _compute_score_from_stats(self, stats):
         errors, length = (float(count) for count in stats)
-        # as in TER: an empty reference is 0 % wrong if the hypothesis is empty, otherwise 100 %
+        # as in TER: an empty reference is 0% wrong if the hypothesis is empty, otherwise 100%
         share = errors / length if length else float(errors > 0)
         return Score(self.label, 100 * share)
 

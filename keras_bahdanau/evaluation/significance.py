@@ -17,7 +17,7 @@ LEAST_SAMPLES = 100  # minimum samples for a comparison
 
 
 def interval(metric, hypotheses, references, samples=1000):
-    """Compute the 95 % interval of a score with the bootstrap over sentences.
+    """Compute the 95% interval of a score with the bootstrap over sentences.
 
     The method is described by Koehn (2004) and by Bisani and Ney (2004). See
     `CorpusMetric.corpus_score` for hypotheses and references. `samples`, from 1 to 100,000, is the
@@ -63,7 +63,7 @@ class SystemComparison:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
         score, baseline: Floats, scores of the system and of the baseline on all sentences.
         score_range, baseline_range: (mean, half width) of the range that contains the scores of
-            95 % of the samples.
+            95% of the samples.
         p_value: Float, probability of a difference this large by chance.
         signature: String, the settings and version of the metric, with "test:sign" for the sign
             test.

@@ -37,7 +37,7 @@ class Faithfulness:
         shares: Dictionary from the place to the area of "weights" relative to that of
             "leave-one-out".
         curves: Dictionary like `areas`, but of float arrays `(2, 11)`: the mean change in log p
-            with 0, 10, ... 100 % of the positions removed, and added.
+            with 0, 10, ... 100% of the positions removed, and added.
         permuted: Change in the output if the weights are permuted, from 0 to 1.
         uniform: Change in the output if the weights are equal, from 0 to 1.
         adversarial: Distance, from 0 to 1, of other weights with almost the same output; None if

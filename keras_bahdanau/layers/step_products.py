@@ -23,7 +23,7 @@ def named_products(graph):
 
 @contextlib.contextmanager
 def deferred_products(graph, kinds, products):
-    """Defer gradients of a step that is differentiated in the block.
+    """Defer gradients of a step that is differentiated inside the block.
 
     `products` collects the products whose gradient is deferred. `kinds` maps the name of each
     operation to its kind.

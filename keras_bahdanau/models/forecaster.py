@@ -128,7 +128,7 @@ class Forecaster(PathSampler, CompositeLayer, keras.Model):
         self.teacher_forcing = checks.fraction(
             "teacher_forcing", "the fraction of steps that read the target", teacher_forcing
         )
-        self.units = checks.positive_integer("units", "the width of encoder and decoder", units)
+        self.units = checks.positive_integer("units", "the width of the encoder and decoder", units)
         if season is not None:
             season = checks.positive_integer("season", "the steps of a season", season)
         self.season = season

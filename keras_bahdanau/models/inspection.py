@@ -143,10 +143,11 @@ def _has_weights(layer):
 
 @contextlib.contextmanager
 def recording(layers, read=lambda name, weights: ops.cast(weights, "float32")):
-    """Record the weights of all calls of layers in the block; yield a dictionary, name -> list.
+    """Record the weights of all calls of layers inside the block, and yield a dictionary of them.
 
-    Replaces the `call` of the layers. `layers` is the result of `attention_layers`. `read` is a
-    function of (name of a layer, its weights) whose results are recorded.
+    The dictionary maps the name of a layer to a list. `layers` is the result of `attention_layers`;
+    the `call` of each is replaced. `read` is a function of (name of a layer, its weights) whose
+    results are recorded.
     """
     records = {name: [] for name in layers}
     calls = [

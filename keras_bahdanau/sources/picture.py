@@ -45,8 +45,8 @@ class Picture(NamedTuple):
     def heat_map(cls, frames, axis, scale=1.0):
         """Return a picture that shows vectors `(time, size)` as colours; None without vectors.
 
-        The first value of each vector is at the bottom. The lowest 1 % of the values map to 0 and
-        the highest 1 % to 1. A frame is `scale` units long.
+        The first value of each vector is at the bottom. The lowest 1% of the values map to 0 and
+        the highest 1% to 1. A frame is `scale` units long.
         """
         if not len(frames):
             return None

@@ -190,7 +190,7 @@ def resampled(values, rate):
     """Resample float32 `(samples,)` to 16 kHz, float32 `(ceil(samples * 16000 / rate),)`.
 
     The spectrum of the whole sound is cut at the lower of the two Nyquist frequencies, or padded
-    with 0. It fades out between 95 % and 100 % of that frequency.
+    with 0. It fades out between 95% and 100% of that frequency.
     """
     is_done = (rate == RATE) | (tf.size(values) == 0)
     return tf.cond(is_done, lambda: values, lambda: _resample(values, rate))

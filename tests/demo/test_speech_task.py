@@ -110,7 +110,7 @@ def test_the_words_of_an_utterance_are_its_melodies_in_one_key(utterances):
             expected = speech_task.MELODIES[2 * speech_task.WORDS.index(word) + 1]
             heard = np.array(melody_of(one.samples, begin, end))
             keys += [*(heard / expected)]
-        # a key for the whole utterance, at most 15 % from the scale
+        # a key for the whole utterance, at most 15% from the scale
         assert np.ptp(keys) < 0.05 and 0.83 < np.mean(keys) < 1.17
         ends = [end for _, end in one.seconds]
         assert all(end < begin for end, (begin, _) in zip(ends, one.seconds[1:], strict=False))

@@ -59,7 +59,7 @@ def test_both_scores_are_sacrebleus(scoring):
 
 
 def test_an_order_and_what_it_says_are_measured_with_intervals(confidence):
-    right = np.arange(1000) % 4 > 0  # 75 %
+    right = np.arange(1000) % 4 > 0  # 75%
     same = confidence.measured(right, np.full(1000, 0.75))
     assert same["auc"] == 0.5 and same["auc_interval"] == [0.5, 0.5]
     perfect = confidence.measured(right, right * 0.5)  # in order, but too low

@@ -21,8 +21,8 @@ def moved_images(images, widths, strength, seed):
                                         [0 1] [sin a   cos a] [0   z_y]
 
     The parameters are drawn uniformly and scaled by the strength in (0, 1]: the shear s is up to
-    0.3, the angle a up to 3.6 degrees, the zoom z up to 5 % of the width and 15 % of the height,
-    and the translation t up to 2 % of the width and 10 % of the height. For images more than four
+    0.3, the angle a up to 3.6 degrees, the zoom z up to 5% of the width and 15% of the height,
+    and the translation t up to 2% of the width and 10% of the height. For images more than four
     times as wide as high, the angle, and zoom and translation along x, are smaller, so that the
     ends of a line of text stay in the image. Pixels are interpolated bilinearly, and are zero
     outside of the image.

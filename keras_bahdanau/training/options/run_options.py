@@ -222,7 +222,7 @@ class RunOptions:
     )
     quantization: str | None = training_field(
         one_of("int8", "int4"),
-        "Type of export for quantization_aware: {choices}. An int4 file has about 60 % of the size "
+        "Type of export for quantization_aware: {choices}. An int4 file has about 60% of the size "
         "of an int8 file, but training needs more epochs and a higher learning rate, such as "
         "learning_rate=6e-4.",
         "int8",

@@ -109,8 +109,8 @@ LUONG = Preset(
     h~_i = tanh(W_c [c_i; s_i])                                  (eq. 5)
     p(y_i) = softmax(W_s h~_i)                                   (eq. 6)
 
-    Encoder and decoder are stacks of four LSTMs with 1000 units each; embeddings also have 1000
-    units. "dot" had the highest BLEU with global attention (section 5.3).
+    The encoder and decoder are stacks of four LSTMs with 1000 units each; embeddings also have
+    1000 units. "dot" had the highest BLEU with global attention (section 5.3).
 
     Training (section 4.1): all weights are drawn uniformly from [-0.1, 0.1]; SGD with learning
     rate 1.0, halved once per epoch after the eighth of twelve epochs; the gradient's norm limited

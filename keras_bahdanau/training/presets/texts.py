@@ -62,8 +62,8 @@ CHARACTERS = Preset(
     and for 100,000 pairs, where it makes one. The best epoch is the one with the most exact
     outputs, because their number keeps growing long after the perplexity has begun to rise. For
     more than 20,000 pairs, there is less dropout, batches have 64 pairs, and the learning rate is
-    higher. With 108,000 words and their pronunciations, 63.5 % of the outputs are then exact
-    after 3 epochs with soft attention, compared with 55.5 % with dropout 0.3 and learning rate
+    higher. With 108,000 words and their pronunciations, 63.5% of the outputs are then exact
+    after 3 epochs with soft attention, compared with 55.5% with dropout 0.3 and learning rate
     0.001. For more than 100,000 pairs of words and phonemes, there is still less dropout.
 
     Source and target share one vocabulary if both consist of characters, as in inflection, which
@@ -139,9 +139,9 @@ TRANSFORMER_TINY = Preset(
     },
     equations="""The small Transformer that papers on Multi30K compare with.
 
-    Encoder and decoder have four blocks each, with 128 units, four heads and 256 inner units, as
-    Wu et al. 2021 ("Good for misconceived reasons") chose for Multi30K. They report 41.02 BLEU on
-    its 2016 test set, English to German.
+    The encoder and decoder have four blocks each, with 128 units, four heads and 256 inner units,
+    as Wu et al. 2021 ("Good for misconceived reasons") chose for Multi30K. They report 41.02 BLEU
+    on its 2016 test set, English to German.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
     s   = sqrt(d) (W_e e(y_{i-1}) + b_e) + p_i               p_i: position; in each block
