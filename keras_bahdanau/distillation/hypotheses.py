@@ -129,8 +129,8 @@ def _check_form(path, lines, items):
     if None in items:
         index = items.index(None)
         raise ValueError(
-            "All lines of `hypotheses` must have the form 'number ||| text ||| score', or none of "
-            "them. "
+            "Either all lines or no lines of `hypotheses` must have the form "
+            "'number ||| text ||| score'. "
             f"Received: hypotheses={os.fspath(path)!r} with line {index + 1:,}, "
             f"{lines[index][:_EXCERPT]!r}, and {len(items) - items.count(None):,} lines in that "
             "format. Correct the line, or write only texts."

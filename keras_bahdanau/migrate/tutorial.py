@@ -17,7 +17,7 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 
 
 def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=True):
-    """Return a `Seq2Seq` with the weights of the tutorial "nmt_with_attention", from 2019 or 2021.
+    """Return a `Seq2Seq` with the weights of the 2019 or 2021 tutorial "nmt_with_attention".
 
     In the 2019 tutorial, s_i = f(0, [c_i; y_{i-1}]), and c_i comes from additive attention with
     s_{i-1}. The tutorial does not pass the previous state to its GRU, but uses it only as the

@@ -29,8 +29,8 @@ def animate_alignment(history, path, input=0, seconds=SECONDS):
 
     Args:
         history: `AlignmentHistory` of a training run, or a dictionary from names to
-            histories, which are drawn side by side. A frame shows each one's last record up to
-            that step.
+            histories, which are drawn side by side. The frame of a step shows the last record of
+            each history up to that step.
         path: Path of the GIF to write.
         input: Integer, the index of the input whose alignment is drawn.
         seconds: Positive number. Duration of a frame; the last one is shown for 2.5 seconds.

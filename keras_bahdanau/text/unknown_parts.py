@@ -31,9 +31,9 @@ def report_unknown(kind, texts, subwords):
 
 
 def better_form(texts, subwords, count):
-    """Return "NFC" or "NFD" if that form of the texts is better, otherwise None.
+    """Return the Unicode form that leaves fewer than `count` texts with unknown parts, or None.
 
-    It is better if fewer than `count` texts then have unknown parts.
+    The form is "NFC" or "NFD".
     """
     for form in _FORMS:
         normalized = [unicodedata.normalize(form, text) for text in texts]

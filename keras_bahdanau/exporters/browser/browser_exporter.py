@@ -47,8 +47,8 @@ class BrowserExporter(LiteRTExporter):
     Depending on the model's source, a visitor types text, draws or chooses an image, records sound
     or chooses a file, or writes with a pen. The directory contains `index.html` with its modules,
     the model as `export_litert` writes it, LiteRT.js, and the sealed file `site.json`, which lists
-    the size and SHA-256 of all others. Any static web server can serve it. The signatures "nbest"
-    and "prefix" add suggestions and a field for a prefix.
+    the size and SHA-256 of each other file. Any static web server can serve it. The signatures
+    "nbest" and "prefix" add suggestions and a field for a prefix.
 
     Args:
         litert_js: Path of the directory that contains `node_modules` with `@litertjs/core`.

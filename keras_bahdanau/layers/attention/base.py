@@ -52,7 +52,7 @@ class Attended(NamedTuple):
 
 
 class AttentionBase(AttentionPart):
-    """Base class of all attention layers. Subclasses implement `attend` and, if needed, others.
+    """Base class of attention layers. Subclasses implement `attend`, and other methods as needed.
 
     Calls follow `keras.layers.MultiHeadAttention`. The list form of
     `keras.layers.AdditiveAttention`, `layer([query, value])`, works too.
