@@ -87,12 +87,10 @@ def split(arguments):
         for path in (arguments.file, arguments.known)
     )
     keys, known_keys = ([line_key(line, formulas) for line in part] for part in (lines, known))
-    if not formulas:
-        harder = {*in_order_of_hash(harder_words(keys, known_keys))[: arguments.most]}
-    elif known:
-        harder = {*keys} - {*known_keys}
+    if formulas:
+        harder = {*keys} - {*known_keys} if known else held_out_layouts(keys, arguments.most)
     else:
-        harder = held_out_layouts(keys, arguments.most)
+        harder = {*in_order_of_hash(harder_words(keys, known_keys))[: arguments.most]}
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, wanted in (("harder", True), ("rest", False)):
         part = [line for line, key in zip(lines, keys, strict=True) if (key in harder) == wanted]
@@ -125,8 +123,7 @@ def marks_joined(tokens):
 def apart(arguments):
     """write words with the marks of their phonemes apart"""
     lines = (line.partition("\t") for line in kb.data.read_lines(arguments.file) if line)
-    text = "".join(f"{word}\t{marks_apart(phonemes)}\n" for word, _, phonemes in lines)
-    write_text(arguments.out, text)
+    write_text(arguments.out, "".join(f"{one}\t{marks_apart(two)}\n" for one, _, two in lines))
 
 
 def score(arguments):
