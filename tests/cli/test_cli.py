@@ -283,7 +283,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
     "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 contains the byte",
     "tune --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 contains the byte 0xff",
-    "calibrate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
+    "calibrate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 contains",
     "translate --model RUN good.en --write-pairs new --pair-tag \udcff": r"symbols=['\udcff']",
     "train --corpus a=good.en,good.de:1:\udcff --out new": r"tag='\udcff' for the corpus 'a'",
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",

@@ -106,7 +106,7 @@ def test_a_manifest_of_images_becomes_shards_that_a_training_takes(images, capsy
     given = {"columns": None, "answer_separator": None, "say": print}
     data, valid_data = read_data("files", files, valid, **given)
     assert (len(data.pairs), len(valid_data.pairs)) == (len(NUMBERS), len(NUMBERS))
-    with pytest.raises(ValueError, match="whose sources are files, for one of lines. Give the --s"):
+    with pytest.raises(ValueError, match="are files, for a model that reads lines. Give the --s"):
         read_data("lines", files, valid, **given)
 
 

@@ -199,5 +199,5 @@ def test_what_is_left_out_is_counted_over_all_corpora():
 
 @pytest.mark.parametrize("shares", [[1], [1, 0], [1, -1], [1, float("nan")], [[1, 1]]])
 def test_shares_are_one_positive_number_for_each_corpus(parts, shares):
-    with pytest.raises(ValueError, match="`shares` must be 2 positive numbers.* Received: shares="):
+    with pytest.raises(ValueError, match="`shares` must contain 2 positive .* Received: shares="):
         MixedBatches(parts, shares)

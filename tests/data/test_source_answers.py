@@ -81,7 +81,7 @@ def test_a_source_may_have_so_many_answers_and_no_more():
     by_source, by_pair = metrics_of(["ser"]), metrics_of(["bleu"])
     many = answers_by_source(pairs[1:] + [("a", "1")])  # one of them twice
     assert many.checked(by_source) is many and len(many.references[0]) == 1001
-    with pytest.raises(ValueError, match="at most 1,000 different answers. Received: 1,001 of 'a'"):
+    with pytest.raises(ValueError, match="at most 1,000 different .* 1,001 answers for 'a'"):
         answers_by_source(pairs).checked([*by_pair, *by_source])
 
 

@@ -36,7 +36,7 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn_with_ties():
     labels, scores = random.random(200) < 0.3, random.integers(0, 20, 200)
     assert roc_auc(labels, scores) == pytest.approx(metrics.roc_auc_score(labels, scores))
     assert roc_auc([False, True, True], [0.1, 0.1, 0.9]) == 0.75
-    with pytest.raises(ValueError, match="Received: 2 right, 0 wrong"):
+    with pytest.raises(ValueError, match="Received: 2 correct, 0 wrong"):
         roc_auc([True, True], [0.1, 0.2])
     with pytest.raises(ValueError, match="Received: labels of shape"):
         roc_auc([True, False], [0.1])

@@ -119,7 +119,7 @@ def test_an_unknown_metric_is_refused(toy_translator):
 
 
 def test_a_metric_that_cannot_tell_right_texts_is_refused(toy_translator):
-    with pytest.raises(ValueError, match="Received: metric='bleu'. BLEU can't .* --tokenize char"):
+    with pytest.raises(ValueError, match="Received: metric='bleu'. BLEU is .* --tokenize char"):
         tune(toy_translator, PAIRS, [OWN], tell=lambda trial: pytest.fail("one is tried"))
 
 

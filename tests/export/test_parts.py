@@ -148,7 +148,7 @@ def test_an_empty_object_gets_the_new_names_alone(parts, write, tmp_path):
 
 def test_a_name_that_an_object_has_is_refused(parts, write, tmp_path):
     part = parts.part_of(write("a.jsonl", b'{"text": "one", "score": 3}\n'), "text")
-    with pytest.raises(ValueError, match="must be new. Received: part=.*with .'score'.. Give"):
+    with pytest.raises(ValueError, match="must be new. Received: part=.*with .'score'.. Set"):
         translated(part, tmp_path / "out", ("t", "score", "c"), 30, lambda one: ("", 0.0, 1.0))
 
 

@@ -129,7 +129,7 @@ def test_features_in_another_place_are_told_apart_from_another_vocabulary():
 
 
 def test_one_model_at_a_time_is_traced(mixed):
-    with pytest.raises(ValueError, match="one model.*Received: an ensemble of 2"):
+    with pytest.raises(ValueError, match="single model.*Received: an ensemble of 2"):
         mixed.trace("one two")
 
 

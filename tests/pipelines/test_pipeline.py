@@ -193,7 +193,7 @@ def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
     pipeline.decode(INPUTS)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
-    message = f"Received: an input of 9 positions, beam_width=2, max_length=6, .* {numbers}. Lower"
+    message = f"Received: an input of 9 positions, beam_width=2, max_length=6, .* {numbers}. Reduce"
     with pytest.raises(ValueError, match=message):
         pipeline.decode(INPUTS)
 
@@ -207,7 +207,7 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     step = 8 + 8 * 9  # a state, and a score of 8 units at each position
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
-    with pytest.raises(ValueError, match=f"which need {numbers}. Lower"):
+    with pytest.raises(ValueError, match=f"which need {numbers}. Reduce"):
         other.decode(INPUTS)
 
 

@@ -90,7 +90,7 @@ def test_sizes_are_positive_integers(size):
     ],
 )
 def test_what_is_no_array_of_frames_is_refused(one, received):
-    with pytest.raises(ValueError, match=rf"arrays \(time, 2\) of finite .* Received: {received}"):
+    with pytest.raises(ValueError, match=rf"\(time, 2\) of values finite .* Received: {received}"):
         SOURCE.check("frames", [ONE, one])
 
 

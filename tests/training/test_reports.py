@@ -62,7 +62,7 @@ def test_a_limit_of_the_source_is_named_with_its_option():
         "1 training pair with more than 128 tokens, or a source of more than 3,000 frames, is left "
         "out (--max-length, --max-source-length): 'b'"
     ]
-    with pytest.raises(ValueError, match="max_length=128 of them, or max_source_length=20 pos.*or"):
+    with pytest.raises(ValueError, match="max_length=128 of them, or max_source_length=20 .*or"):
         BatchedPairs(pairs[1:], side, side, max_length=128, max_source_length=20)
 
 

@@ -248,7 +248,7 @@ def test_a_run_resumes_with_the_model_types_of_its_vocabularies(tmp_path):
     for name in ("grapheme", "auto"):
         check_none_learned(TrainingOptions(model_type=name), *sides)
     run, pairs = Run(tmp_path / "run"), [(text, "b")]
-    with pytest.raises(ValueError, match="model_type='char' with .* source is of 'grapheme'"):
+    with pytest.raises(ValueError, match="model_type='char' with .* source is 'grapheme'"):
         train(shards, pairs, run.directory, dataclasses.replace(OPTIONS, model_type="char"))
     types = model_types_of_vocabularies(OPTIONS.explicit(), *sides).values
     data = begin(run, dataclasses.replace(OPTIONS, **types), shards, pairs)

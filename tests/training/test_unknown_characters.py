@@ -74,7 +74,7 @@ def test_words_are_refused_before_vocabularies_are_learnt(tmp_path, given, recei
 @pytest.mark.parametrize("given", [{"attention": "none"}, {"encoder": "pyramidal"}])
 def test_characters_without_a_weight_each_are_refused_before_a_run_begins(given):
     ((name, value),) = given.items()
-    received = f"Received: unknown_rate=0.3, {name}={value!r}. Leave unknown_rate out"
+    received = f"Received: unknown_rate=0.3, {name}={value!r}. Leave out unknown_rate"
     with pytest.raises(ValueError, match=received):
         options(**given).resolved()
 

@@ -138,9 +138,9 @@ def test_columns_without_tabs_are_named_by_what_separates_them(tmp_path, text, n
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        (b'{"en": "a", "fr": "b"}\n', "a JSON Lines file. Name it *.jsonl for `train`"),
+        (b'{"en": "a", "fr": "b"}\n', r"a JSON Lines file. Name it \*.jsonl for `train`"),
         (b'[{"en": "a"}]\n', "a JSON array. Write one object per line"),
-        (b'<?xml version="1.0"?>\n<tmx version="1.4">\n', "a TMX file. Name it *.tmx"),
+        (b'<?xml version="1.0"?>\n<tmx version="1.4">\n', r"a TMX file. Name it \*.tmx"),
         (b"<!DOCTYPE html>\n<html>\n<head>\n", "an HTML page"),
         (b"PAR1\x15\x04", "a Parquet file. Read it with pandas.read_parquet"),
     ],

@@ -346,8 +346,8 @@ def test_a_unit_without_an_end_is_bounded(tmp_path, monkeypatch, text):
 @pytest.mark.parametrize(
     "names, options, reason",
     [
-        (("a.tsv",), {"sides": "en,de"}, "`sides` is for"),
-        (("a.tsv", "b"), {"columns": "source,target"}, "`columns` is for"),
+        (("a.tsv",), {"sides": "en,de"}, "`sides` is only for"),
+        (("a.tsv", "b"), {"columns": "source,target"}, "`columns` is only for"),
         (("a.jsonl",), {"sides": "en"}, "two names"),
     ],
 )

@@ -43,8 +43,8 @@ def test_an_absolute_path_stays(manifest, tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("a.wav\tx\nd.wav\ty\n", FileNotFoundError, "line 2 names 'd.wav', no such file"),
-        ("b\tx\n", ValueError, "line 1 names 'b', a directory"),
+        ("a.wav\tx\nd.wav\ty\n", FileNotFoundError, "line 2 lists 'd.wav', no such file"),
+        ("b\tx\n", ValueError, "line 1 lists 'b', a directory"),
         ("a.wav\n", ValueError, "line 1 has 1: 'a.wav'"),
         ("a.wav\tx\ty\n", ValueError, "line 1 has 3"),
         ("a.wav\tx\n\n", ValueError, "line 2 has no path"),

@@ -210,7 +210,7 @@ def test_an_id_of_no_vocabulary_is_an_error_that_names_the_file(shards_of):
     ids[3] = 11
     np.save(path, ids)
     data = ShardedBatches(shards, 60)
-    with pytest.raises(ValueError, match=r"00002/target.*row 0 holds 11, where"):
+    with pytest.raises(ValueError, match=r"00002/target.*row 0 contains 11, but"):
         arrays(data.arrays(0))
 
 
@@ -257,7 +257,7 @@ def test_ids_that_are_damaged_while_a_training_reads_them_are_one_clear_line(sha
     ids = np.load(shards.directory / "00001" / "target.ids.npy")
     ids[shards.part(1, 0, 3)[1].lengths.sum()] = 99  # the first one of row 3
     np.save(shards.directory / "00001" / "target.ids.npy", ids)
-    with pytest.raises(ValueError, match="00001/target.ids.npy. .row 3 holds 99") as caught:
+    with pytest.raises(ValueError, match="00001/target.ids.npy. .row 3 contains 99") as caught:
         with data.errors():
             for _ in data.epoch(0):
                 pass

@@ -118,7 +118,7 @@ def test_a_file_that_was_damaged_since_is_one_clear_line(tmp_path):
     content = bytearray(path.read_bytes())
     content[-len(content) + 128 + starts[1] + 1] ^= 255  # in the head of the third file
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="00000/source.bytes.npy.*file of row 2 is not") as caught:
+    with pytest.raises(ValueError, match="00000/source.bytes.npy.*row 2 has changed") as caught:
         with data.errors():
             for _ in data.epoch(0):
                 pass

@@ -133,7 +133,7 @@ def test_a_loop_without_bound_is_refused():
 
 
 def test_work_that_is_not_known_is_refused():
-    with pytest.raises(ValueError, match="must be known. Received: MatrixInverse 'Matrix"):
+    with pytest.raises(ValueError, match="must be known, .* Received: MatrixInverse 'Matrix"):
         operations(tf.linalg.inv, (3, 3))
 
 
