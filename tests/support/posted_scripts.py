@@ -263,7 +263,7 @@ history = model.fit(texts, tags, verbose=0)
             "model.add(kb.migrate.MaskedModel(words, kb.BahdanauAttention(16)(words, words)))",
             "model.add(kb.BahdanauAttention(16))",
         ),
-        told="Sequential model use AttentionPooling, or keras.Model",
+        told="Sequential model, use AttentionPooling, or keras.Model",
     ),
     "layer of machinelearningmastery": Script(
         """
