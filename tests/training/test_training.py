@@ -265,7 +265,7 @@ DIGITS = {"7": "seven", "77": "seventy-seven", "707": "seven hundred seven"}
 @pytest.mark.parametrize(
     ("options", "limits", "count"),
     [
-        ({}, (3.3, 10, 256), 0),
+        ({}, (6.4, 10, 256), 0),
         ({"max_length_offset": 4}, (2.0, 4, 256), 2),
         ({"max_length_ratio": 8.0}, (8.0, 10, 256), 0),
     ],
@@ -273,7 +273,7 @@ DIGITS = {"7": "seven", "77": "seventy-seven", "707": "seven hundred seven"}
 def test_limits_of_outputs_follow_from_the_pairs_or_from_options(
     tmp_path, monkeypatch, options, limits, count
 ):
-    """Of 3, 4, 5 tokens 7, 15, 21: a quarter more are 26.25, for which 3.3 * 5 + 10 is enough."""
+    """Of 3, 4, 5 tokens 7, 15, 21: twice as many are 42, for which 6.4 * 5 + 10 is enough."""
     kept, lines = [], []
     fit = lambda *_, callbacks, **__: kept.extend(callbacks)  # noqa: E731
     monkeypatch.setattr(loop, "fit_of", lambda *_: fit)
