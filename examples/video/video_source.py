@@ -41,7 +41,7 @@ class VideoConvolutions(kb.layers.FrameProjection):
             keras.layers.Conv2D(
                 channels,
                 5 if number == 0 else 3,
-                strides=2 if number in (1, 2) else 1,
+                strides=2 if number < 2 else 1,
                 padding="same",
                 activation="relu",
                 kernel_initializer="he_normal",
