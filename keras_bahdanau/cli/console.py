@@ -1,4 +1,4 @@
-"""How the program behaves on a terminal: startup, errors and exit."""
+"""Behavior of the program on a terminal: startup, errors and exit."""
 
 import contextlib
 import faulthandler

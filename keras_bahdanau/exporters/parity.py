@@ -1,4 +1,4 @@
-"""How closely an artefact agrees with the `Pipeline` that it was exported from, and its cost."""
+"""Agreement of an artefact with the `Pipeline` that it was exported from, and its cost."""
 
 import dataclasses
 from typing import NamedTuple

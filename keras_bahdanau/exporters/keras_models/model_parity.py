@@ -1,4 +1,4 @@
-"""How closely an exported Keras model agrees with Keras, and what it costs."""
+"""Agreement of an exported Keras model with Keras, and its cost."""
 
 import dataclasses
 import statistics

@@ -23,7 +23,7 @@ SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # in addition to the main o
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LiteRTFormat(FileExporter):
-    """What LiteRT files of pipelines and of Keras models have in common."""
+    """Base of the LiteRT exporters for pipelines and for Keras models."""
 
     quantization: str | None = None
 

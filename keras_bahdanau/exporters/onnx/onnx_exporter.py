@@ -18,7 +18,7 @@ SIGNATURES = ("prefix",)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnnxFormat(FileExporter):
-    """What ONNX files of pipelines and of Keras models have in common."""
+    """Base of the ONNX exporters for pipelines and for Keras models."""
 
     quantization: str | None = None
 

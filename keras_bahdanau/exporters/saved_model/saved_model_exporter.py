@@ -34,7 +34,7 @@ SIGNATURES = ("prefix", "alignments")  # optional signatures
 
 
 class VersionFormat(Exporter):
-    """What SavedModels of pipelines and of Keras models have in common: numbered versions."""
+    """Base of the SavedModel exporters for pipelines and Keras models: numbered versions."""
 
     purpose = "TensorFlow Serving"
     artefact = "SavedModel"
