@@ -467,7 +467,7 @@ def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, m
     assert command("translate", "--model", model, "-", stdin=stdin).out.splitlines() == expected
     stdin += b"one\n\xff\n"
     answer = command("translate", "--model", model, stdin=stdin)
-    assert answer.code == 2 and "'standard input', whose line 6 holds" in answer.err
+    assert answer.code == 2 and "'standard input', whose line 6 contains" in answer.err
 
 
 @pytest.mark.slow
