@@ -207,7 +207,7 @@ def _forgetting(length, shown, outputs, shares, lengths):
     board.text(20, 185, "letters right", ha="left", size=10)
     for row, (name, color) in enumerate(colors.items()):
         board.text(20, 225 + 20 * row, name, color, 9, ha="left")
-    for share, label in ((0, "0 %"), (1, "100 %")):
+    for share, label in ((0, "0%"), (1, "100%")):
         board.line((150, 300 - 110 * share), (690, 300 - 110 * share), QUIET, 0.5)
         board.text(142, 300 - 110 * share, label, ha="right", size=8, color=QUIET)
     for name, values in shares.items():

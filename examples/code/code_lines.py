@@ -134,7 +134,7 @@ def score(arguments):
     low, high = kb.evaluation.interval(exact, answers, references)
     report = {
         "exact": round(exact.corpus_score(answers, references), 1),
-        "95 %": f"{low:.1f} to {high:.1f}",
+        "95%": f"{low:.1f} to {high:.1f}",
         "exact, new": round(exact.corpus_score(*zip(*new, strict=True)), 1) if new else None,
         "BLEU": round(bleu.corpus_score(answers, references), 1),
         "parses": round(100 * sum(map(parses, answers)) / len(answers), 1),

@@ -66,7 +66,7 @@ def score(translator, rows, arguments):
     figures = {
         "lines": len(rows),
         "BLEU": round(bleu.corpus_score(chosen, references), 1),
-        "95 %": f"{low:.1f} to {high:.1f}",
+        "95%": f"{low:.1f} to {high:.1f}",
         "chrF": round(chrf.corpus_score(chosen, references), 1),
     }
     marked = [number for number, source in enumerate(sources) if placeholders(source)]

@@ -39,7 +39,7 @@ def _table_of(corpus, rows):
             [
                 f"`{row['configuration']}`",
                 CONFIGURATIONS[row["configuration"]].about,
-                f"{100 * row['exact_match']:.1f} %",
+                f"{100 * row['exact_match']:.1f}%",
                 f"{row['bleu']:.1f}",
                 *(
                     f"{places[times]['bleu']:.1f}" if times in places else ""
@@ -147,7 +147,7 @@ def _fall(name, *rows):
         before, after = (_places(row)[times]["bleu"] for times in (1.0, 2.0))
         falls.append(1 - after / before if before else 0.0)
         told.append(
-            f"{row['configuration']} {before:.1f} -> {after:.1f} ({-100 * falls[-1]:+.0f} %)"
+            f"{row['configuration']} {before:.1f} -> {after:.1f} ({-100 * falls[-1]:+.0f}%)"
         )
     holds = falls[0] >= FALLS and falls[1] <= STAYS
     line = (
@@ -160,11 +160,11 @@ def _fall(name, *rows):
 def _exact(scored):
     reached = {name for name, row in scored.items() if row["exact_match"] >= EXACT}
     missed = [
-        f"{name} {100 * row['exact_match']:.1f} %"
+        f"{name} {100 * row['exact_match']:.1f}%"
         for name, row in scored.items()
         if name not in reached
     ]
     return (
         f"demo: {len(reached)} of {len(scored)} scores have an exact match of at least "
-        f"{100 * EXACT:.0f} %" + (f"; not {', '.join(missed)}" if missed else "")
+        f"{100 * EXACT:.0f}%" + (f"; not {', '.join(missed)}" if missed else "")
     )

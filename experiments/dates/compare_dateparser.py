@@ -37,7 +37,7 @@ def main(arguments=None):
         for form in (line["form"], "all"):
             rights[form, typing].append(found == line["date"])
     for (form, typing), right in sorted(rights.items()):
-        print(f"{form}, {typing}: {100 * sum(right) / len(right):.1f} % of {len(right):,}")
+        print(f"{form}, {typing}: {100 * sum(right) / len(right):.1f}% of {len(right):,}")
     print(f"{1000 * seconds / len(lines):.2f} ms a line")
 
 

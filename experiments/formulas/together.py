@@ -39,7 +39,7 @@ def main(arguments=None):
     found = [texts for reader in readers for texts in reader.known]
     candidates = [sorted(set().union(*lists)) for lists in zip(*found, strict=True)]
     reachable = sum(text in texts for text, texts in zip(references, candidates, strict=True))
-    share_of_all = f"{100 * reachable / len(pairs):.1f} %"
+    share_of_all = f"{100 * reachable / len(pairs):.1f}%"
     print(f"{len(pairs)} formulas; among the hypotheses are {share_of_all}", flush=True)
     scores = [reader.scores(candidates) for reader in readers]
     (exprate,) = kb.evaluation.metrics_of(["exprate"])

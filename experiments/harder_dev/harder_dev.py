@@ -145,7 +145,7 @@ def score(arguments):
         mean, *by_group = interval(scores[-1], groups)
         ends = "by lines {:.1f} to {:.1f}, by groups {:.1f} to {:.1f}".format(*by_line, *by_group)
         print(
-            f"{name} {mean:.1f} % of {len(found)}, {ends}: {' '.join(map(str, paths))}", flush=True
+            f"{name} {mean:.1f}% of {len(found)}, {ends}: {' '.join(map(str, paths))}", flush=True
         )
     if len(scores) > 1:
         mean, low, high = interval(np.subtract(*scores), groups)
@@ -171,7 +171,7 @@ def outputs(paths, pairs):
 
 
 def interval(scores, groups):
-    """Mean of scores, and its 95 % interval, by bootstrap over groups of lines."""
+    """Mean of scores, and its 95% interval, by bootstrap over groups of lines."""
     _, group = np.unique(groups, return_inverse=True)
     sums, counts = np.bincount(group, scores), np.bincount(group)
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (SAMPLES, len(sums)))

@@ -63,7 +63,7 @@ def read(arguments, part):
 
 
 def measured(right, values):
-    """Return the two figures, each with its 95 % interval from a bootstrap over the texts."""
+    """Return the two figures, each with its 95% interval from a bootstrap over the texts."""
     random = np.random.default_rng(0)
     draws = [random.integers(len(right), size=len(right)) for _ in range(DRAWS)]
     figures = {}

@@ -170,8 +170,8 @@ def _settings(scores):
 
 
 def _files(scores):
-    """Return published files x all metrics, the first with its 95 % confidence interval."""
-    head = ["published file of", "setting", "seed", "", "score", "95 %", *OTHERS.values()]
+    """Return published files x all metrics, the first with its 95% confidence interval."""
+    head = ["published file of", "setting", "seed", "", "score", "95%", *OTHERS.values()]
     rows = []
     for one in scores.published():
         first, found = tasks.TASKS[one["task"]].metrics[0], one["tflite"]

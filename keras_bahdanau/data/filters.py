@@ -161,7 +161,7 @@ class FilterReport:
 
     def text(self):
         share = 100 * self.kept / max(1, self.pairs)
-        lines = [f"{self.pairs:,} {self.noun} read, {self.kept:,} kept ({share:.1f} %)"]
+        lines = [f"{self.pairs:,} {self.noun} read, {self.kept:,} kept ({share:.1f}%)"]
         for name, count in self.dropped.items():
             if count:
                 lines.append(f"  {name:<10}{count:>14,} dropped")

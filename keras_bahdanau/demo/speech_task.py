@@ -159,7 +159,7 @@ class SpeechTask(Task):
 
     def summary(self, report):
         return (
-            f"{report['wer']:.1f} % word error, {report['exact']:.1f} % of the utterances exact "
+            f"{report['wer']:.1f}% word error, {report['exact']:.1f}% of the utterances exact "
             "(for synthetic speech, which says little about real speech)"
         )
 

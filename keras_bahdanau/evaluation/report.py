@@ -196,5 +196,5 @@ class Evaluation:
 
 def _line(measured):
     label, score, signature, ends = measured
-    chance = "" if ends is None else f"   95 % from {ends[0]:.2f} to {ends[1]:.2f}"
+    chance = "" if ends is None else f"   95% from {ends[0]:.2f} to {ends[1]:.2f}"
     return f"{label:<12}{score:.2f}{chance}   {signature}"

@@ -84,7 +84,7 @@ class Faithfulness:
 
     def table(self):
         """Return the measures as a Markdown table."""
-        rows = [("measure", "value", "95 % interval"), ("---", "--:", "--:")]
+        rows = [("measure", "value", "95% interval"), ("---", "--:", "--:")]
         for place, orders in self.areas.items():
             measures = {f"area: {order}, nats": area for order, area in orders.items()}
             measures["share of the area of leave-one-out: weights"] = self.shares[place]

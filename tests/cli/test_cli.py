@@ -817,7 +817,7 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 3
     assert scores["wer"] == 0 and scores["compared"][2]["baseline"] > 0
     assert scores["wer_interval"] == [0, 0]
-    assert f"WER         0.00   95 % from 0.00 to 0.00   {scores['wer_signature']}\n" in answer.out
+    assert f"WER         0.00   95% from 0.00 to 0.00   {scores['wer_signature']}\n" in answer.out
     assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
     assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
     assert scores["chrf"] > 90 and scores["perplexity"] < 1.5
@@ -827,7 +827,7 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     answer = command("evaluate", "--model", model, *pairs, *both)
     assert "alignment   " in answer.out and "p = " in answer.out
     low, high = scores["bleu_interval"]
-    line = f"BLEU        {scores['bleu']:.2f}   95 % from {low:.2f} to {high:.2f}   "
+    line = f"BLEU        {scores['bleu']:.2f}   95% from {low:.2f} to {high:.2f}   "
     assert f"{line}{scores['bleu_signature']}\n" in answer.out
 
 

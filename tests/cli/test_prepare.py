@@ -36,7 +36,7 @@ def test_a_dry_run_prints_what_filters_drop_without_tensorflow(run, tmp_path, mo
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     lines = run("--dry-run", "--source-script", "Latin", "--report", "r.json")
     assert lines[1:] == [
-        "157 pairs read, 155 kept (98.7 %)",
+        "157 pairs read, 155 kept (98.7%)",
         "  empty                  1 dropped",
         "    pair 157: '' | 'x'",
         "  script                 1 dropped",
@@ -44,7 +44,7 @@ def test_a_dry_run_prints_what_filters_drop_without_tensorflow(run, tmp_path, mo
     ]
     assert json.loads((tmp_path / "r.json").read_text())["kept"] == 155
     assert {path.name for path in tmp_path.iterdir()} == {"p.tsv", "r.json"}
-    assert run("--dry-run", "--keep-empty")[-1] == "157 pairs read, 157 kept (100.0 %)"
+    assert run("--dry-run", "--keep-empty")[-1] == "157 pairs read, 157 kept (100.0%)"
     (tmp_path / "p.tsv").write_text("source\ttarget\none\teins\n")
     assert run("--dry-run")[0].startswith("line 1 of 'p.tsv' is read as a pair: 'source\\ttarget'.")
 

@@ -102,7 +102,7 @@ def test_a_report_counts_and_keeps_the_first_examples():
     assert (report.pairs, report.kept) == (7, 2)
     assert report.dropped == {**dict.fromkeys(FILTERS, 0), "empty": 4, "copy": 1}
     assert report.examples["empty"] == [(1, "s1", "s1"), (3, "s3", "s3"), (5, "s5", "s5")]
-    assert report.text().splitlines()[0] == "7 pairs read, 2 kept (28.6 %)"
+    assert report.text().splitlines()[0] == "7 pairs read, 2 kept (28.6%)"
 
 
 def test_the_hash_of_a_pair_is_blake2b_of_both_sides():

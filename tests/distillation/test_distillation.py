@@ -141,7 +141,7 @@ def test_the_report_counts_hypotheses_and_numbers_their_pairs():
     found = [hypotheses("eins", "ein"), hypotheses("zwei", "")]
     _, report = choose_hypotheses(pairs, found, Distillation(n_best=2, choose="all"), say=print)
     assert report.text().splitlines() == [
-        "4 hypotheses read, 3 kept (75.0 %)",
+        "4 hypotheses read, 3 kept (75.0%)",
         "  empty                  1 dropped",
         "    pair 2: 'two' | ''",
     ]

@@ -67,7 +67,7 @@ def test_ink_that_is_drawn_by_keys_is_read_as_in_python(tmp_path):
     seen = visit(site_of(INK, tmp_path))
     assert seen["empty"] == {"nothing": "Nothing is drawn. Draw on the paper first."}
     assert seen["fields"] == ["paper-label", "paper", "paper-hint", "undo", "clear", "pen", "run"]
-    assert seen["pen"] == "Pen up, 33 % from the left, 75 % from the top."
+    assert seen["pen"] == "Pen up, 33% from the left, 75% from the top."
     assert_answer(seen["drawn"], LiteRTPipeline(INK).decode([PLUS])[0])
     assert "most at " in seen["drawn"]["places"][0]
 

@@ -123,7 +123,7 @@ function choose(index, hypotheses, entry, picture) {
   page.text.textContent = one.text;
   page.copy.textContent = "Copy";
   page.copy.disabled = !one.text;
-  const sure = one.confidence === undefined ? "" : `, confidence ${Math.round(100 * one.confidence)} %`;
+  const sure = one.confidence === undefined ? "" : `, confidence ${Math.round(100 * one.confidence)}%`;
   page.measures.textContent = `Score ${rounded(one.score)}${sure}.`;
   page.map.replaceChildren(entry.map(one, picture));
   page.unfinished.hidden = one.finished;

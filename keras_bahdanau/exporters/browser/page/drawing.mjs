@@ -78,7 +78,7 @@ export class Drawing {
       if (cursor.down) this.strokes.at(-1).push([cursor.x, cursor.y]);
     }
     const [x, y] = [cursor.x / this.paper.width, cursor.y / this.paper.height].map((share) => Math.round(100 * share));
-    this.end(`Pen ${cursor.down ? "down" : "up"}, ${x} % from the left, ${y} % from the top.`, draws);
+    this.end(`Pen ${cursor.down ? "down" : "up"}, ${x}% from the left, ${y}% from the top.`, draws);
   }
 
   leave() {

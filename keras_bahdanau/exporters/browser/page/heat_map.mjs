@@ -32,7 +32,7 @@ function columnHead(text) {
 }
 
 function weightCell(weight, token, sourceToken) {
-  const percent = `${Math.round(100 * weight)} %`;
+  const percent = `${Math.round(100 * weight)}%`;
   const found = cell("td", "", { title: `${label(sourceToken)} → ${label(token)}: ${percent}` });
   found.style.setProperty("--weight", weight.toFixed(3));
   found.append(cell("span", percent, { className: "hidden" }));

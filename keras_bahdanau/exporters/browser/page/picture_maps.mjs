@@ -85,5 +85,5 @@ function strongest(weights, most, places, { width, height, reduction }) {
   const place = places[weights.indexOf(most) * reduction];
   if (!place) return "nowhere";
   const [x, y] = [place.x / width, place.y / height].map((share) => Math.round(100 * share));
-  return `most at ${x} % from the left and ${y} % from the top, ${Math.round(100 * most)} %`;
+  return `most at ${x}% from the left and ${y}% from the top, ${Math.round(100 * most)}%`;
 }

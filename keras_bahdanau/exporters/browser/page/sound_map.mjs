@@ -31,7 +31,7 @@ function strip(weights, reduction, colour) {
     context.fillRect(column, 0, 1, 1);
   });
   const begin = secondsOf(weights.indexOf(most) * reduction);
-  const words = `most from ${begin.toFixed(2)} s to ${(begin + secondsOf(reduction)).toFixed(2)} s, ${Math.round(100 * most)} %`;
+  const words = `most from ${begin.toFixed(2)} s to ${(begin + secondsOf(reduction)).toFixed(2)} s, ${Math.round(100 * most)}%`;
   const found = Object.assign(cell("td", canvas), { title: words });
   canvas.dataset.weight = most.toFixed(3);
   found.append(Object.assign(document.createElement("span"), { textContent: words, className: "hidden" }));
