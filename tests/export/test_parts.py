@@ -1,4 +1,4 @@
-"""Parts of a corpus: pieces that cover them, and outputs that keep what the inputs hold."""
+"""Parts of a corpus: pieces that cover the whole part, and outputs that keep the input's columns."""
 
 import datetime
 import decimal
@@ -23,7 +23,7 @@ LINES = [
 
 
 def text_of(line):
-    """The text of a line, or path of a file; None for one that is not UTF-8."""
+    """Return the text of a line or the path of a file; None for invalid UTF-8."""
     return None if b"\xff" in line else line.removesuffix(b"\r").decode()
 
 
@@ -48,7 +48,7 @@ def write(tmp_path):
 
 
 def translated(part, path, names, size, result_of):
-    """The bytes of a part's output where `result_of` gives the triple of an input."""
+    """Write a part's output, where `result_of` maps an input to its triple. Return the bytes."""
     with part.writing(path, names) as add:
         for span in part.spans(size):
             add(*span, [result_of(one) for one in part.inputs(*span)])
@@ -186,7 +186,7 @@ def test_a_table_keeps_its_columns_types_and_row_groups(parts, tmp_path):
         }
     ).replace_schema_metadata({"note": "kept"})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=4)
-    table = parquet.read_table(tmp_path / "a.parquet")  # Parquet has a name of its own for items
+    table = parquet.read_table(tmp_path / "a.parquet")  # Parquet renames list items
     part = parts.part_of(tmp_path / "a.parquet", "text")
     part.check(("t", "s", "c"))
 

@@ -1,4 +1,4 @@
-"""A corpus through Ray Data: each row once and in order, whatever is killed in between."""
+"""Translating a corpus with Ray Data: each row once and in order, even if processes are killed."""
 
 import contextlib
 import importlib.util
@@ -27,7 +27,7 @@ WORDS = ("one", "two", "three", "four", "five")
 
 @pytest.fixture
 def program(monkeypatch):
-    """The module, with workers in this process that give each input in capitals."""
+    """The module, with in-process workers that return each input in capitals."""
     monkeypatch.syspath_prepend(FOLDER)
     spec = importlib.util.spec_from_file_location("ray_translate", FOLDER / "ray_translate.py")
     module = importlib.util.module_from_spec(spec)
@@ -55,7 +55,7 @@ def program(monkeypatch):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Two parts of text, the first of several pieces of a KiB."""
+    """Two text parts; the first one has several pieces of 1 KiB."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     lines = ["bad" if number == 7 else f"line {number}" for number in range(400)]
@@ -184,12 +184,12 @@ def test_a_missing_package_and_a_damaged_card_end_in_one_line(
     assert "must be unchanged. Received: path=" in error and error.count("\n") == 1
 
 
-# with Ray and a model
+# With Ray and a model.
 
 
 @pytest.fixture(scope="session")
 def tiny(once):
-    """A model that has learnt nothing, of short translations: (its file, its own answers)."""
+    """An untrained model with short outputs: (its file, its answers)."""
     pytest.importorskip("ray", reason="needs Ray, of the extra offline")
 
     def write(path):
@@ -209,17 +209,17 @@ def tiny(once):
 
 
 def sentence(number):
-    """One of 1,000 sentences of one to four words."""
+    """Return one of 1,000 sentences of one to four words."""
     numbers = [number * 7 % 1000 // 5**place % 5 for place in range(1 + number % 4)]
     return " ".join(WORDS[one] for one in numbers)
 
 
 @pytest.fixture
 def cluster():
-    """Environment of Ray's processes, by which their numbers are found; none is left in the end."""
+    """Environment and mark of Ray's processes; the mark finds them, and at the end all are killed."""
     mark = f"keras_bahdanau_test={uuid.uuid4().hex}"
     name, value = mark.split("=")
-    # Ray makes its workers give way to all else, and they would starve on a busy machine
+    # Ray lowers its workers' priority; they would starve on a busy machine.
     yield {**os.environ, name: value, "RAY_worker_niceness": "0", "PYTHONPATH": str(ROOT)}, mark
     for number in processes(mark):
         with contextlib.suppress(ProcessLookupError):
@@ -227,7 +227,7 @@ def cluster():
 
 
 def processes(mark, command=b""):
-    """Numbers of the running processes that were started with a mark in their environment."""
+    """Yield the ids of running processes that have a mark in their environment."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark.encode() in (path / "environ").read_bytes():
@@ -254,7 +254,7 @@ def finished(process):
 
 
 def wait_until(condition, process=None, seconds=1800):
-    """Wait for a condition, for as long as a program runs if one is given."""
+    """Wait until a condition holds; fail if the given process ends first."""
     end = time.monotonic() + seconds
     while not condition():
         assert process is None or process.poll() is None, process.communicate()
@@ -268,7 +268,7 @@ def write_numbered(path, numbers):
 
 
 def check_numbered(path, numbers, expected):
-    """That a part holds these rows once each, in order, with their translations."""
+    """Assert that a part holds these rows once each, in order, with their translations."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in rows] == [*numbers]
     for row in rows:

@@ -1,4 +1,4 @@
-"""The README's program for Spark, as it stands, in a local Spark of two Python processes."""
+"""The README's Spark program, unchanged, in a local Spark with two Python processes."""
 
 import os
 import re

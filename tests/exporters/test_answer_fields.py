@@ -1,4 +1,4 @@
-"""Confidence in a graph and in artefacts beside that of the host."""
+"""Confidence computed in a graph and in artefacts equals the confidence computed by the host."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_the_graph_gives_what_the_host_gives(calibration):
 
 @pytest.fixture(scope="module")
 def calibrated(toy_translator):
-    """The toy translator with coefficients of its own."""
+    """The toy translator with custom calibration coefficients."""
     sides = toy_translator.source, toy_translator.model, toy_translator.target
     translator = Translator(*sides, SearchOptions(beam_width=3))
     translator.calibration = CALIBRATION

@@ -1,4 +1,4 @@
-"""Blank texts: the runners in C++, Kotlin and JavaScript read nothing of them, as Python does."""
+"""The C++, Kotlin and JavaScript runners read blank text as empty, as Python does."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What an export says of its artefact: agreement with Keras, size, speed, quality."""
+"""What an export reports about its artefact: agreement with Keras, size, speed and quality."""
 
 import dataclasses
 import json
@@ -38,9 +38,9 @@ def said(text, score=-1.0, alignment=ALIGNMENT):
 
 def test_edge_cases_are_what_users_send_sooner_or_later(toy_translator):
     lengths = [len(r.source_tokens) for r in toy_translator.translate(EDGE_CASES)]
-    assert lengths[:2] == [0, 0] and EDGE_CASES[0] == ""  # nothing, and white space
+    assert lengths[:2] == [0, 0] and EDGE_CASES[0] == ""  # empty text and white space
     assert EDGE_CASES[2] == "a"
-    assert max(lengths) > 64  # longer than a LiteRT file takes
+    assert max(lengths) > 64  # longer than a LiteRT file accepts
     broken = [sentence for sentence in EDGE_CASES if isinstance(sentence, bytes)]
     assert broken
     for sentence in broken:
@@ -103,10 +103,10 @@ def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
         pairs = zip(expected, received, strict=True)
         return list_summary([Case("A", *lists, prefix="") for lists in pairs])
 
-    found = compared(expected, received)  # places may change, the texts may not
+    found = compared(expected, received)  # The order may change, the texts may not.
     assert found == {"nbest": 1, "score": 0.5, "alignment": 0.125, "tokens": None}
     copies = [[said("a", -1.0)] * 3, [said(""), said("x")]]
-    assert compared(expected, copies)["nbest"] == 3 / 5  # a, a and nothing
+    assert compared(expected, copies)["nbest"] == 3 / 5  # a, a and the empty text
     assert compared(expected, [[], []])["nbest"] == 0
     assert compared([], [])["nbest"] == 1
 
@@ -154,7 +154,7 @@ def test_the_quality_of_a_pipeline_is_by_its_own_metrics(toy_translator, monkeyp
     labels = [metric.label for metric in kb.evaluation.metrics_of(kind.metrics)]
     assert headings[: -len(labels)][-2:] == ["p50", "ms"]
     assert {*headings[-len(labels) :]} == {*labels}
-    right = {"BLEU": 0, "chrF": 100, "WER": 0, "CER": 0, "exact": 100}  # no text has 4-grams
+    right = {"BLEU": 0, "chrF": 100, "WER": 0, "CER": 0, "exact": 100}  # too short for 4-grams
     scores = map(float, table([comparison.keras]).splitlines()[1].split()[-len(labels) :])
     assert [*scores] == [right[label] for label in headings[-len(labels) :]]
     card = json.loads(json.dumps({"parity": table_of([comparison.keras])}))
@@ -177,7 +177,7 @@ def test_the_card_of_a_saved_model_has_the_table(toy_saved_model):
     assert row.holds and (row.equal, row.unstable, row.refused) == (1, 0, 0)
     assert keras.sentences == row.sentences == len(EDGE_CASES)
     files = sum(path.stat().st_size for path in toy_saved_model.rglob("*") if path.is_file())
-    assert row.megabytes == pytest.approx(files / 1e6, abs=0.02)  # without the table itself
+    assert row.megabytes == pytest.approx(files / 1e6, abs=0.02)  # not counting the table itself
     assert row.milliseconds > 0 and row.bleu is None
 
 
@@ -207,7 +207,7 @@ def test_a_file_for_short_translations_is_compared_with_short_ones(toy_translato
 
 
 class ShortSighted(Exporter):
-    """Stands for an artefact with a limit of its own, which answers as Keras under that limit."""
+    """An artefact with a lower length limit, which gives Keras's answers at that limit."""
 
     artefact = "short-sighted"
     recognizes = destination = write = check = add_parity = describe = None
@@ -242,7 +242,7 @@ def test_references_that_do_not_belong_to_the_sentences_are_refused(
 
 
 class Mistaken(kb.Translator):
-    """Says something else in Keras than in its graph, which is what is exported."""
+    """A translator that answers differently in Keras than in its graph, which is the part exported."""
 
     def decode_nbest(self, inputs, *arguments, **options):
         lists = super().decode_nbest(inputs, *arguments, **options)
@@ -262,7 +262,7 @@ def mistaken(toy_translator):
 def test_a_file_that_answers_differently_is_not_written(
     mistaken, toy_litert, tmp_path, monkeypatch
 ):
-    model = unpack(toy_litert.read_bytes()).model  # which would be converted again
+    model = unpack(toy_litert.read_bytes()).model  # reused instead of converting again
     monkeypatch.setattr(conversion, "convert", lambda *arguments: model)
     limits = {"max_source_length": 24}
     with pytest.raises(ValueError, match="LiteRT float32: 0.00% of .* texts equal"):
@@ -318,4 +318,4 @@ def test_all_formats_come_with_one_table(toy_translator, tmp_path):
     assert all(row.bleu is not None and row.chrf > 90 for row in rows)
     assert rows[2].megabytes > rows[3].megabytes > rows[4].megabytes
     assert table(rows) in told
-    assert sum(line.endswith(".tflite") for line in told) == 3  # sha256 and name
+    assert sum(line.endswith(".tflite") for line in told) == 3  # lines with sha256 and file name

@@ -1,4 +1,4 @@
-"""Texts that are read and written letter by letter are whole ones in every artefact."""
+"""Text that is read and written letter by letter comes out composed in every artefact."""
 
 import keras
 import pytest
@@ -8,12 +8,12 @@ from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.vocabulary import drop_composition
 
-SOURCES = ["한국", "학가", "나 뷁", "", "é 한"]  # 학 and 뷁 are in no text of the vocabulary
+SOURCES = ["한국", "학가", "나 뷁", "", "é 한"]  # the vocabulary's text has no 학 or 뷁
 
 
 @pytest.fixture(scope="module", params=["joint", "separate"])
 def translator(request):
-    """Hangul in and out; its weights are random."""
+    """A translator from Hangul to Hangul with random weights."""
     keras.utils.set_random_seed(5)
     settings = {"model_type": "char", "normalization": "nfd", "exact": False}
     source = Subwords.train(["한국 가나", "e\u0301"], 60, **settings)
@@ -27,7 +27,7 @@ def translator(request):
 
 @pytest.mark.slow
 def test_syllables_are_whole_in_a_saved_model_and_on_a_device(translator, tmp_path):
-    """All texts begin with h, a and n, the letters of one syllable."""
+    """All prefixes begin with h, a and n, the letters of a single syllable."""
     prefixes = ["하", "한", "하\u11ab", "한", "한"]
     results = translator.translate_nbest(SOURCES, 2, prefixes=prefixes)
     expected = [[one.text for one in row] for row in results]

@@ -1,4 +1,4 @@
-"""What an export writes before it is done: never in the way of another, never left for good."""
+"""Drafts of unfinished exports never interfere with other exports and are eventually removed."""
 
 import errno
 import os
@@ -40,7 +40,7 @@ for number in range(20):
 
 @pytest.fixture
 def exporting(tmp_path):
-    """Another process that writes a draft beside `tmp_path / "model" / "1"`."""
+    """Another process that is writing a draft next to `tmp_path / "model" / "1"`."""
     process = subprocess.Popen(
         [sys.executable, "-c", DRAFT, tmp_path / "model" / "1"],
         stdin=subprocess.PIPE,
@@ -74,7 +74,7 @@ def test_the_draft_of_a_killed_export_is_removed_by_the_next(exporting, tmp_path
 
 
 def test_exports_at_the_same_time_get_a_version_each(tmp_path):
-    """Without a gap, and none of them in the place of another."""
+    """The version numbers have no gaps, and no export replaces another."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", VERSIONS, tmp_path, name], stdout=subprocess.PIPE, text=True
@@ -97,7 +97,7 @@ def test_a_version_is_the_newest_when_it_is_named(tmp_path):
 
 
 def test_a_number_taken_meanwhile_is_left_to_its_owner_on_windows_too(tmp_path, monkeypatch):
-    """There the refusal is that of a directory without permission."""
+    """On Windows, the refusal looks like that of a directory without write permission."""
     (tmp_path / "draft").mkdir()
     rename = os.replace
 

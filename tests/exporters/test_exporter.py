@@ -1,4 +1,4 @@
-"""Formats are objects in one list; a new one is a class, and what asks for a format finds it."""
+"""Formats are objects in one list: adding a class to it is enough for all code that uses formats."""
 
 import json
 
@@ -11,7 +11,7 @@ from keras_bahdanau.exporters.exporter import Answer, Answers
 
 
 class PhraseBook(Exporter):
-    """A JSON file with the answers to a few sentences: a format as small as one can be."""
+    """A minimal format: a JSON file with the answers to a few sentences."""
 
     artefact = "phrase book"
     file_name = "phrases.json"
@@ -70,7 +70,7 @@ def formats():
     FORMATS["phrase-book"] = PhraseBook
     yield FORMATS
     FORMATS.clear()
-    FORMATS.update(formats)  # in their order
+    FORMATS.update(formats)  # in their original order
 
 
 @pytest.mark.slow

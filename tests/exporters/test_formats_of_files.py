@@ -1,4 +1,4 @@
-"""Images, sound and ink through every format: the same texts from each of them."""
+"""Models of images, sound and ink give the same text in every format."""
 
 import itertools
 
@@ -19,11 +19,11 @@ NUMBERS = [
     *(numbers for count in (1, 2, 3) for numbers in itertools.product(range(4), repeat=count)),
     *itertools.product((0, 3), repeat=4),
 ]
-ROWS = 64  # of a request, at most
+ROWS = 64  # the most rows that a request may have
 
 
 def assert_same_answers(pipeline, saved_model, litert, inputs):
-    """Compare what Keras, the SavedModel and the LiteRT file give for some inputs."""
+    """Assert that Keras, the SavedModel and the LiteRT file give the same answers for some inputs."""
     expected = pipeline.decode(inputs)
     requests = [
         ("serving_default", pipeline.source.requests(inputs[first : first + ROWS]))
@@ -83,7 +83,7 @@ def test_a_hundred_images_of_real_handwriting_have_the_same_texts_in_every_forma
     model.build()
     model.optimizer.build(model.trainable_variables)
     data = kb.data.batches(pairs, source, target, batch_sentences=50, buckets=1)
-    model.fit(data, epochs=8, verbose=0, shuffle=False)  # until texts differ
+    model.fit(data, epochs=8, verbose=0, shuffle=False)  # until the outputs differ from each other
     pipeline = kb.ImageToText(source, model, target, kb.SearchOptions(beam_width=2, max_length=20))
 
     images_task.ImagesTask().write(tmp_path, "test", test)
@@ -93,7 +93,7 @@ def test_a_hundred_images_of_real_handwriting_have_the_same_texts_in_every_forma
 
 
 def own_grid():
-    """A Keras model of the reader's own, and the pixels of a cell: 8 x 8."""
+    """Return a custom Keras model and its cell size in pixels: 8 x 8."""
     inputs = keras.Input((16, 48, 1))
     grid = keras.layers.Conv2D(6, 8, 8, activation="relu")(inputs / 255)
     grid = keras.layers.BatchNormalization()(grid)
@@ -101,12 +101,12 @@ def own_grid():
 
 
 def mobile_net():
-    """A model of `keras.applications`, and the pixels of a cell: 32 x 32."""
+    """Return a model from `keras.applications` and its cell size in pixels: 32 x 32."""
     return keras.applications.MobileNetV3Small((32, 96, 3), include_top=False, weights=None), 32
 
 
 def learn_statistics(front_end, features):
-    """Give the model's batch normalizations the statistics of a batch."""
+    """Set the model's batch normalization statistics to those of a batch."""
     for layer in front_end.model.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.momentum = 0.0
@@ -132,7 +132,8 @@ def test_a_keras_model_as_front_end_has_the_same_texts_in_every_format(grid_of, 
     for part in (front_end.cells, model.decoder):
         extract.randomize(part)
     learn_statistics(front_end, source.features([path.read_bytes() for path in files]))
-    search = kb.SearchOptions(beam_width=2, min_length=3, max_length=6)  # or texts are empty
+    # `min_length` prevents empty outputs.
+    search = kb.SearchOptions(beam_width=2, min_length=3, max_length=6)
     pipeline = kb.ImageToText(source, model, target, search)
     found = assert_same_answers(pipeline, *export_both(pipeline, tmp_path), [*files, case.empty])
     assert len(set(found)) >= 3 and found[-1] == ""

@@ -1,4 +1,4 @@
-"""Keras, the SavedModel in C++ and the LiteRT file give the same answer."""
+"""Keras, the SavedModel in C++ and the LiteRT file give the same answers."""
 
 import shutil
 

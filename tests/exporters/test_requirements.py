@@ -1,4 +1,4 @@
-"""What can't be exported says so before anything is traced or written."""
+"""A model that can't be exported is refused before anything is traced or written."""
 
 import functools
 

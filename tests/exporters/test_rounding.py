@@ -1,4 +1,4 @@
-"""What differs by rounding alone is told from what an export has wrong, on any processor."""
+"""Differences caused only by rounding are told apart from errors of an export, on any processor."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ def answer(result, **changes):
 
 
 class Replayed(Exporter):
-    """Stands for an artefact whose answers are those of a function of the pipeline."""
+    """A stand-in for an artefact whose answers are computed by a function of the pipeline."""
 
     artefact = "replayed"
     recognizes = destination = write = check = add_parity = describe = None
@@ -39,7 +39,7 @@ class Replayed(Exporter):
 
 
 def with_weights(change):
-    """Answers of the model with its weights changed by a function of (weight, generator)."""
+    """Return a function that decodes with weights changed by a function of (weight, generator)."""
 
     def decode(pipeline, inputs):
         random, weights = np.random.default_rng(5), pipeline.model.get_weights()
@@ -53,7 +53,7 @@ def with_weights(change):
 
 
 def nudged(weight, random):
-    """As if its products had been added in another order: 16 units in the last place."""
+    """Change a weight by up to 16 units in the last place, like sums in a different order."""
     return weight * (1 + random.uniform(-SIZE / 4, SIZE / 4, weight.shape))
 
 
@@ -64,9 +64,9 @@ def in_8_bits(weight, random):
 
 @pytest.fixture(scope="module")
 def sensitive(toy_translator):
-    """A translator whose score moves by far more than the tolerance where weights are rounded.
+    """A translator whose scores change by far more than the tolerance when its weights are rounded.
 
-    Its weights are large, so that each step makes a difference of states wider.
+    Its weights are large, so each step amplifies differences between states.
     """
     config = toy_translator.model.get_config()
     keras.utils.set_random_seed(3)
@@ -83,7 +83,8 @@ def sensitive(toy_translator):
 def test_rounding_is_no_difference_however_far_it_moves_an_answer(sensitive, lists):
     comparison = Comparison(sensitive, SENTENCES)
     row = comparison.row(Replayed(with_weights(nudged), lists), "tests")
-    assert max(row.score, row.tokens, row.alignment) > TOLERANCE or row.ties  # or it shows nothing
+    # Otherwise the test would show nothing.
+    assert max(row.score, row.tokens, row.alignment) > TOLERANCE or row.ties
     assert row.holds, row.misses
 
 
@@ -109,7 +110,7 @@ def test_the_weights_are_what_they_were(toy_translator):
     assert len(case.rounded) > 1
     scores = [hypotheses[0].score for hypotheses in case.rounded]
     assert scores[0] == pytest.approx(best.score, abs=1e-6) and len({*scores}) > 1
-    assert list(case.misses())  # a score that is off by 1 is not rounded
+    assert list(case.misses())  # a score that is off by 1 is not explained by rounding
 
 
 def test_an_answer_within_the_tolerance_is_not_looked_into(toy_translator):
@@ -123,7 +124,7 @@ def hypothesis(text, score):
 
 
 def test_another_text_is_a_tie_if_keras_gives_or_scores_it_as_well():
-    """Where two hypotheses are as good, processors and batches may choose either."""
+    """If two hypotheses have nearly equal scores, processors and batches may choose either one."""
     best, other = hypothesis("a", -1.0), hypothesis("b", -1.00001)
     case = Case("A", [best], [best, other])
     assert case.is_suspect() and not case.is_tie(other)

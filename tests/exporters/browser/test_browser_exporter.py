@@ -1,4 +1,4 @@
-"""Pages as a format: the files of a site, and what is refused."""
+"""The browser format: the files of an exported site, and the options and models it refuses."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ LINKS = (
     r'(?:src|href)(?:=| = )"([^":]+)"|'
     r'(?:import|from|fetched|register|URL)\(?\s*["`]\./([^"`$]+\w)["`]'
 )
-# a browser that has no room to keep what a service worker fetches
+# A browser that has no space left to store the files that a service worker fetches.
 FULL = """
 const [listeners, waiting] = [{}, []];
 const put = async () => { throw new Error("no room"); };
@@ -57,7 +57,7 @@ await Promise.all(waiting);
 console.log(JSON.stringify(texts));
 """
 
-# visits to a site with one flipped bit each: [name, position, bit]
+# Visits to a site with one flipped bit per visit: [name, position, bit].
 FLIPPED = """
 const { readFileSync } = require("node:fs");
 const [script, site, flips] = process.argv.slice(1);
@@ -87,7 +87,8 @@ const visit = ([name, position, bit]) => new Promise((resolve) => {
 })();
 """
 
-# a page whose modules are not there: a key, twice, and a script of it that did not load
+# A page whose modules have not loaded: Enter is pressed twice, and one of the scripts fails to
+# load.
 EARLY = """
 const [listeners, said, presses] = [{}, {}, []];
 globalThis.location = { protocol: "https:" };
@@ -119,7 +120,7 @@ console.log(JSON.stringify({ early, presses, problem: said.problem.textContent }
 
 @pytest.fixture
 def packages(tmp_path):
-    """A directory with files in the places of LiteRT.js."""
+    """A directory with stub files at the paths where LiteRT.js has its files."""
     for name, files in _LITERT.items():
         for file in files:
             path = tmp_path / "npm" / "node_modules" / _PACKAGES[name] / file
@@ -130,7 +131,7 @@ def packages(tmp_path):
 
 @pytest.fixture
 def site(packages, tmp_path, monkeypatch):
-    """The directory of a site with the model of an example."""
+    """The directory of a site built from an example's model."""
     copied = lambda self, pipeline, path: shutil.copyfile(MODEL, path)  # noqa: E731
     monkeypatch.setattr(LiteRTExporter, "write", copied)
     BrowserExporter(litert_js=packages, title="Days & months").write(None, tmp_path / "site")
@@ -165,7 +166,7 @@ def test_the_policy_of_a_page_allows_its_own_files_and_no_script_inside(site):
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
     assert "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; " in policy
     assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy
-    assert not re.search(r"https?://", page)  # nothing from elsewhere
+    assert not re.search(r"https?://", page)  # nothing is loaded from another host
 
 
 def test_litert_js_is_found_by_a_worker_and_has_its_licence_beside_it(site, packages):
@@ -248,7 +249,7 @@ def test_a_file_that_there_is_no_room_to_keep_is_served_as_it_is_now():
     command = ["node", "--input-type=module", "-e", FULL, worker]
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    # without a network, from the cache of this page alone
+    # The second answer comes without a network, from this page's cache only.
     assert json.loads(done.stdout) == ["new", "keras_bahdanau http://host/a/"]
 
 
@@ -259,20 +260,20 @@ def test_the_key_enter_works_before_the_modules_are_there_and_a_wrong_type_is_su
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["early"] == {"entered": ""}  # remembered, and no line break is left
+    assert found["early"] == {"entered": ""}  # remembered, and no line break remains
     assert found["presses"] == ["kept", "kept", "submitted"]
     assert "did not load: app.mjs" in found["problem"] and "a wrong type" in found["problem"]
 
 
 def pipeline_of(source):
-    """A pipeline of random weights, as far as an export asks for it before it converts."""
+    """A pipeline with random weights, with the attributes that an export reads before it converts."""
     target = Subwords.train(["a b"], 8, model_type="word", exact=False)
     model = presets.small(source, target, embedding_units=8, units=8, attention_units=8)
     return tasks.pipeline_of(source, model, target)
 
 
 class OwnSource(ImageSource):
-    """A source whose features no page makes."""
+    """A source whose features no page can compute."""
 
 
 @pytest.mark.parametrize("source", [FeatureSource(3), OwnSource(16, 48)])

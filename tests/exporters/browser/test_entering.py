@@ -1,4 +1,4 @@
-"""Sites of models that read images, sound and ink, in headless Chromium: the answers of Python."""
+"""Sites for models that read images, sound or ink give the same answers as Python."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).parents[3]
 PROGRAM = CHECKOUT / "tests" / "support" / "entering.mjs"
 INK = CHECKOUT / "examples" / "formulas" / "models" / "ink.tflite"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
-# what the keys draw, on a paper of 960 x 320
+# The strokes that the keys draw, on a canvas of 960 x 320 pixels.
 PLUS = [
     [[240 + 8 * step, 160] for step in range(21)],
     [[320, 80 + 8 * step] for step in range(21)],
@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def visit(site, *files):
-    """What a visitor of the site meets: see `entering.mjs`."""
+    """Return what a visitor sees on the site; see `entering.mjs`."""
     folder = node_packages.directory_of("puppeteer-core")
     command = ["node", PROGRAM, sys.executable, site, *files]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=folder)
@@ -44,7 +44,7 @@ def visit(site, *files):
 
 
 def site_of(model, folder):
-    """The site of a file that is there already."""
+    """Export a site for an existing model file."""
     exporter = BrowserExporter(litert_js=node_packages.directory_of("@litertjs/core"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LiteRTExporter, "write", lambda self, _, path: shutil.copyfile(model, path))
@@ -53,12 +53,12 @@ def site_of(model, folder):
 
 
 def assert_answer(found, expected):
-    """Assert that a page shows text, score, tokens and strongest weights of an answer."""
+    """Assert that a page shows an answer's text, score, tokens and strongest weights."""
     assert found["text"] == expected.text
     assert found["measures"].startswith(f"Score {expected.score:.2f}".replace("-0.00", "0.00"))
     assert len(found["names"]) == len(expected.target_tokens)
     strongest = [float(row.max()) for row in expected.alignment]
-    # products in 8 bits differ by processor: by 0.0035 between WebAssembly and one with AVX-512
+    # 8-bit products differ by processor: by 0.0035 between WebAssembly and one with AVX-512.
     assert found["weights"] == pytest.approx(strongest, abs=1e-2)
     assert all(place for place in found["places"])
 
@@ -83,7 +83,7 @@ def test_sound_of_a_file_and_of_a_microphone_is_heard(tmp_path):
     assert {"sound", "record"} <= set(seen["fields"]) and "paper" not in seen["fields"]
     tones, slow, none, long = seen["files"]
     assert_answer(tones, LiteRTPipeline(SPEECH).decode([files[0]])[0])
-    assert slow["places"][0] == "Sound of 1.00 seconds"  # at 16 kHz
+    assert slow["places"][0] == "Sound of 1.00 seconds"  # played at 16 kHz
     assert none["problem"].startswith("The file is not a recording that this browser can read.")
     assert long["problem"].startswith(
         "The recording is too long: it has 11.0 s, but this page accepts at most 10 s"

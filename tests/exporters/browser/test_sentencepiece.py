@@ -1,4 +1,4 @@
-"""SentencePiece in JavaScript, in Node without packages: ids and texts of the library itself."""
+"""SentencePiece in JavaScript (Node, no packages) gives the same ids and text as the library."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node
 
 
 def held_against(path):
-    """What the program says of a conformance file."""
+    """Return the program's report on a conformance file."""
     done = subprocess.run(
         ["node", PROGRAM, MODULE, path], capture_output=True, encoding="utf-8", check=True
     )

@@ -1,4 +1,4 @@
-"""A whole site, made by the command line, in Node and in headless Chromium."""
+"""A whole site, built by the command line, run in Node and in headless Chromium."""
 
 import json
 import random
@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def ran(program, *arguments, package=LITERT_JS, content=None):
-    """The last line of a program of `tests/support`, as JSON."""
+    """Return the last line that a program in `tests/support` prints, parsed as JSON."""
     done = subprocess.run(
         ["node", SUPPORT / program, *map(str, arguments)],
         input=content,
@@ -43,7 +43,7 @@ def ran(program, *arguments, package=LITERT_JS, content=None):
 
 @pytest.fixture(scope="module")
 def site(toy_translator, tmp_path_factory):
-    """The site of a translator that counts, with every signature of texts."""
+    """The site of a toy translator of number words, with every signature for text."""
     folder = tmp_path_factory.mktemp("site")
     toy_translator.save(folder / "toy.keras")
     options = f"--format browser --out {folder / 'site'} --max-source-length 24 --title Count"
@@ -57,7 +57,7 @@ def site(toy_translator, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def visit(site, tmp_path_factory):
-    """What a visitor of the site meets: see `page.mjs`."""
+    """What a visitor sees on the site; see `page.mjs`."""
     return ran(
         *("page.mjs", sys.executable, site, "two three one", "one " * 40),
         tmp_path_factory.mktemp("pictures"),
@@ -92,7 +92,7 @@ def test_dates_in_eight_bits_get_the_texts_of_python_in_node(tmp_path):
     path.write_text(json.dumps({"answers": conformance_file.answers_of(DATES, days)}))
     found = ran("answers.mjs", PROGRAM, DATES, path)
     assert (found["wrong"], found["answers"]) == (0, 50), found["first"]
-    assert found["difference"] < 0.01  # products of 8 bits round otherwise
+    assert found["difference"] < 0.01  # 8-bit products round differently
 
 
 def test_a_typed_text_is_answered_as_in_python(site, visit):
@@ -101,7 +101,7 @@ def test_a_typed_text_is_answered_as_in_python(site, visit):
     assert visit["answer"]["text"] == visit["again"] == "zwei drei eins"
     assert visit["answer"]["suggestions"] == [one.text for one in expected]
     assert visit["emptyIsHidden"]
-    assert visit["shares"] > 0  # of the progress, between nothing and all
+    assert visit["shares"] > 0  # the progress bar showed values between 0 and 1
 
 
 def test_the_heat_map_has_the_weights_of_python(site, visit):
@@ -161,7 +161,8 @@ def test_the_model_runs_beside_the_page_under_its_policy(visit):
 
 def test_it_answers_without_a_network_after_the_first_load(visit):
     assert visit["offline"] == visit["answer"]
-    assert visit["caches"] == [visit["ownCache"]]  # so that sites of one host keep apart
+    # Sites on the same host must not share a cache.
+    assert visit["caches"] == [visit["ownCache"]]
 
 
 def test_it_says_in_words_what_a_browser_lacks(visit):

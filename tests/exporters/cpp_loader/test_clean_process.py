@@ -25,7 +25,7 @@ def text_spec(shape):
 
 
 class Toy(tf.Module):
-    """One signature for each thing that a translator's graph is made of."""
+    """A module with one signature for each kind of operation in a translator's graph."""
 
     def __init__(self):
         super().__init__()
@@ -136,13 +136,13 @@ REQUESTS = [
 
 @pytest.fixture(scope="module")
 def kept():
-    """The most requests that were in memory when the next one was made."""
+    """For each request, the number of requests still in memory when the next one was made."""
     return []
 
 
 @pytest.fixture(scope="module")
 def answered(saved, kept):
-    """The answers to `REQUESTS`, and their seconds."""
+    """The answers to `REQUESTS` and their times in seconds."""
 
     def requests():
         made = []

@@ -1,4 +1,4 @@
-"""The Gradle project for Android, which is not built here: what it names is there."""
+"""The files that the Gradle project for Android names exist; the project is not built here."""
 
 import re
 import xml.etree.ElementTree

@@ -1,4 +1,4 @@
-"""The translator in Kotlin on a JVM, by LiteRT: it does as the one in Python does."""
+"""The Kotlin translator, on a JVM with LiteRT, behaves like the Python translator."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """`program(main, *arguments)`: the command that runs a class of the kit or of the tests."""
+    """`program(main, *arguments)`: the command that runs a class from the kit or the tests."""
     classes, build = (tmp_path_factory.mktemp(name) for name in ("classes", "build"))
     support = Path(kotlin_programs.__file__).parent
     programs = [support / f"{name}.kt" for name in ("Answers", "Damaged", "Threads")]
@@ -49,7 +49,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def kotlin(program):
-    """`kotlin(*arguments)`: what `Translate.kt` answers to a command line."""
+    """`kotlin(*arguments)`: the exit code, output lines and errors of `Translate.kt`."""
     return lambda *rest, data=b"": answer(program("translation.TranslateKt", *rest), data)
 
 
@@ -67,7 +67,7 @@ def in_python(*arguments, data=b""):
 
 
 def texts_for(path, count=500):
-    """So many texts of one line that a file takes, odd ones among them."""
+    """Return `count` single-line texts, some of them unusual, that fit a model file's length."""
     draw, words = random.Random(1), ["one", "two", "three", "four", "five", "1", "May", "1999"]
     many = [" ".join(draw.choices(words, k=draw.randrange(9))) for _ in range(count // 2)]
     many += [text for text in conformance_file.texts(4 * count) if isinstance(text, str)]
@@ -175,7 +175,7 @@ def test_bad_lines_are_refused_as_in_python(kotlin, toy_litert):
 
 @pytest.fixture
 def bad_models(toy_litert, tmp_path):
-    """Paths of damaged files, of no files, and of whole ones around what can't be loaded."""
+    """Paths of damaged files, of other kinds of files, and of valid files with unusable content."""
     content = toy_litert.read_bytes()
     model, packed, *_ = unpack(content)
     files = {"source.spm": packed["source.spm"]}
@@ -196,7 +196,7 @@ def bad_models(toy_litert, tmp_path):
 
 
 def demand(complaint):
-    """The part of an error that says what must hold."""
+    """Return the part of an error message that says what must hold."""
     return complaint.partition(" Received: ")[0]
 
 
@@ -205,9 +205,9 @@ def test_bad_models_are_refused_as_in_python(kotlin, bad_models):
         code, lines, complaints = kotlin(path, "one")
         assert (code, lines, len(complaints)) == (2, [""], 1), path
         assert complaints[0].startswith("error: ") and ". Received: " in complaints[0]
-        if path.name != "another limit":  # which Python pads to what the model takes
+        if path.name != "another limit":  # Python pads the input to the model's length
             assert demand(complaints[0]) == demand(in_python(path, "one")[2][0])
-    assert "are not its sha256" in kotlin(GOLDEN, "one")[2][0]  # which has no seal
+    assert "are not its sha256" in kotlin(GOLDEN, "one")[2][0]  # the golden file has no seal
 
 
 def test_damaged_files_under_a_seal_are_read_or_refused(program, suggesting, tmp_path):
@@ -217,7 +217,7 @@ def test_damaged_files_under_a_seal_are_read_or_refused(program, suggesting, tmp
     for number in range(150):
         files = {**packed, "source.spm": damaged(packed["source.spm"], draw)}
         whole = pack(model[:9], packed if number % 2 else files, card)
-        if number % 2:  # in the archive or the card
+        if number % 2:  # the damage is in the archive or the card
             whole = bytearray(whole[:-64])
             for _ in range(draw.choice((1, 2, 5))):
                 place = draw.choice(

@@ -1,4 +1,4 @@
-"""SentencePiece on a JVM, in Kotlin and by its C++ library: ids and texts of the library itself."""
+"""SentencePiece on a JVM, in Kotlin and through JNI, gives the same ids and text as the library."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def found(command):
-    """The object that a program prints."""
+    """Run a command and return the JSON object that it prints."""
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -28,7 +28,7 @@ def found(command):
 
 @pytest.fixture(scope="module")
 def held_against(tmp_path_factory):
-    """`held_against(path)`: what the program in Kotlin says of a conformance file."""
+    """`held_against(path)`: the Kotlin program's report on a conformance file."""
     classes = tmp_path_factory.mktemp("classes")
     names = ("Json", "Normalizer", "Protobuf", "Segmentation", "SentencePiece")
     sources = [KIT / f"{name}.kt" for name in names]
@@ -51,7 +51,7 @@ def test_every_kind_of_vocabulary_gives_the_ids_and_texts_of_the_library(held_ag
 
 
 def native_library(directory):
-    """Compile the functions of `SentencePieceJni`; the name of a tool that is missing, or None."""
+    """Compile the functions of `SentencePieceJni`. Return the name of a missing tool, or None."""
     for tool in ("javac", "g++", "pkg-config"):
         if shutil.which(tool) is None:
             return tool
@@ -101,7 +101,7 @@ def test_the_library_behind_jni_gives_its_own_ids_and_texts_on_500_texts(tmp_pat
         received = [[int(id) for id in ids.split()] for ids, _ in rows]
         expected = library.encode(texts)
         assert [text for _, text in rows] == [base64_of(library.decode(ids)) for ids in expected]
-        # Versions of the library may choose differently among splits of one probability.
+        # Versions of the library may choose differently among splits with equal probability.
         ties = [pair for pair in zip(received, expected, strict=True) if pair[0] != pair[1]]
         scores = [[sum(map(library.get_score, ids)) for ids in pair] for pair in ties]
         assert all(one == pytest.approx(other, abs=1e-4) for one, other in scores)

@@ -1,4 +1,4 @@
-"""A head that learns in a LiteRT file: Keras' own steps, undone, saved, and safe from bad data."""
+"""A head trained inside a LiteRT file: the steps match Keras, can be undone, and reject bad data."""
 
 import os
 import signal
@@ -67,7 +67,7 @@ def batches(model, count, rows):
 def require_steps_of_keras(model, names, learner, count, rows):
     before = [weight.numpy() for weight in model.weights]
     for inputs, labels in batches(model, count, rows):
-        model.reset_metrics()  # whose loss is a mean
+        model.reset_metrics()  # the loss is a running mean
         expected = model.train_on_batch(inputs, labels)
         loss = learner.train(inputs, labels)
         assert loss == pytest.approx(float(np.ravel(expected)[0]), abs=1e-5)
@@ -261,7 +261,7 @@ def test_a_step_without_a_finite_loss_changes_nothing(other_path, value, message
     assert learner.state is state
     request = {"sample": inputs, "labels": np.array([[value]], "float32"), **state}
     runner = Interpreter(model_path=str(other_path)).get_signature_runner("train")
-    answer = runner(**request)  # of a host that does not look
+    answer = runner(**request)  # a host that ignores these errors
     assert not np.isfinite(answer["loss"][0])
     assert same(answer, state)
 
@@ -335,7 +335,7 @@ def test_a_kill_while_saving_loses_nothing(path, tmp_path):
     for _ in range(8):
         command = [sys.executable, "-c", SAVING, str(path), str(file)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ) as child:
-            lines = [child.stdout.readline() for _ in range(2)]  # ready, and a first save
+            lines = [child.stdout.readline() for _ in range(2)]  # "ready", then the first save
             assert lines[0] == b"ready\n" and lines[1].strip().isdigit()
             time.sleep(random.uniform(0, 0.05))
             child.send_signal(signal.SIGKILL)

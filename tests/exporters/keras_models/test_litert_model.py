@@ -1,4 +1,4 @@
-"""Keras models as LiteRT files: equal to Keras, total on bad inputs, refused with a remedy."""
+"""Keras models as LiteRT files: same outputs, no failure on bad inputs, errors that name a remedy."""
 
 import keras
 import numpy as np

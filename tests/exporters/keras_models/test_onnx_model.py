@@ -1,4 +1,4 @@
-"""Keras models as ONNX files: equal to Keras in any batch, total on bad inputs, or refused."""
+"""Keras models as ONNX files: same outputs in any batch, no failure on bad inputs, clear refusals."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def model():
 def path(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("exported") / "mood.onnx"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # which takes half of the time
+        patch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # halves the conversion time
         return kb.export_onnx(model, path, labels=["bad", "so so", "good"])
 
 
@@ -130,7 +130,7 @@ def test_a_setting_that_the_format_lacks_is_refused(model, tmp_path, settings, m
 
 
 class FirstCallOf(keras.Model):
-    """A subclassed model, which knows the shape of its first call alone."""
+    """A subclassed model, for which Keras records only the shape of the first call."""
 
     def __init__(self, shape):
         super().__init__()
@@ -149,7 +149,7 @@ def test_the_length_of_a_first_call_is_kept_with_a_warning(tmp_path, shape):
         served = ServedModel(FirstCallOf(shape), OnnxModelExporter())
     assert served.inputs.specs["inputs"].shape[1] == 4
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
-    for length in ("dynamic", 4):  # which say it themselves
+    for length in ("dynamic", 4):  # an explicit length, so no warning
         served = ServedModel(FirstCallOf(shape), OnnxModelExporter(length=length))
         assert served.inputs.specs["inputs"].shape[1] in (None, length)
 
@@ -194,7 +194,7 @@ def test_weights_of_attention_are_beside_the_outputs(tmp_path):
 
 @pytest.mark.slow
 def test_a_layer_of_keras_that_answers_otherwise_with_its_weights_has_its_plain_outputs(tmp_path):
-    """`MultiHeadAttention` gives padded steps another output then, which the pooling reads."""
+    """When it returns weights, its outputs at padded steps differ, and the pooling reads them."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     hidden = L.Embedding(IDS, 8, mask_zero=True)(ids)
     attended = L.MultiHeadAttention(2, 4, name="attention")(hidden, hidden)
@@ -253,7 +253,7 @@ def test_an_operation_that_onnx_lacks_is_named_with_its_layer(tmp_path):
 @pytest.mark.slow
 def test_openvino_gives_the_outputs_of_onnx_runtime(path, runner):
     openvino = pytest.importorskip("openvino")
-    settings = {"INFERENCE_PRECISION_HINT": "f32"}  # or some processors take bfloat16
+    settings = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors default to bfloat16
     compiled = openvino.Core().compile_model(path, "CPU", settings)
     for rows, length in ((1, 5), (3, 8)):
         ids = np.random.default_rng(0).integers(0, IDS, (rows, length)).astype("int32")

@@ -1,8 +1,8 @@
-"""Scripts whose models people could not run in the plain LiteRT runtime: one line is changed.
+"""Scripts posted by users whose models failed in the plain LiteRT runtime, fixed by one line.
 
-Each builds and trains a model, exports it, runs the file in the interpreter of `ai-edge-litert`,
-and prints the largest distance from Keras. They tell again what was asked in LiteRT#6458,
-litert-torch#1062, tensorflow#126061, #73254 and #77704, and what Keras' guide on LiteRT shows.
+Each script builds and trains a model, exports it, runs the file in the interpreter of
+`ai-edge-litert`, and prints the largest difference from Keras. The scripts reproduce LiteRT#6458,
+litert-torch#1062, tensorflow#126061, #73254 and #77704, and the example in Keras's guide on LiteRT.
 """
 
 import subprocess
@@ -12,16 +12,16 @@ from typing import NamedTuple
 import pytest
 
 pytestmark = pytest.mark.slow
-FLEX = "FlexTensorListReserve"  # an operation that the plain runtime lacks
+FLEX = "FlexTensorListReserve"  # an operation that the plain runtime doesn't have
 
 
 class Script(NamedTuple):
-    """A script, as it would be posted.
+    """A script in the form in which a user would post it.
 
     Attributes:
         code: String.
-        changes: Dictionary from a line that exports to ours.
-        ends: String, a part of the error of the script as posted; "" if it runs.
+        changes: Dictionary from each line that exports to the line that replaces it.
+        ends: String, part of the error that the unchanged script raises; "" if it succeeds.
     """
 
     code: str
@@ -29,7 +29,7 @@ class Script(NamedTuple):
     ends: str = FLEX
 
     def repaired(self):
-        """The script with our lines."""
+        """Return the script with its export lines replaced."""
         code = f"import keras_bahdanau as kb\n{self.code}"
         for line, ours in self.changes.items():
             assert code.count(line) == 1, line
@@ -38,7 +38,7 @@ class Script(NamedTuple):
 
 
 SCRIPTS = {
-    # a voice is to be found while a person speaks: LiteRT#6458
+    # Detect a voice while a person is still speaking: LiteRT#6458.
     "a frame at a time": Script(
         """
 import keras
@@ -75,9 +75,9 @@ print(abs(np.stack(heard, axis=1) - model.predict(frames[:1], verbose=0)).max())
                 'kb.export_litert(model, "model.tflite", signatures=("step",))'
             )
         },
-        ends="failed to prepare",  # before it comes to Flex: the file reads whole sequences
+        ends="failed to prepare",  # fails before the Flex operation: the file reads whole sequences
     ),
-    # the reader of a voice's prosody, for texts of any length: litert-torch#1062
+    # Read the prosody of a voice, for text of any length: litert-torch#1062.
     "two directions, any length": Script(
         """
 import keras
@@ -107,7 +107,7 @@ print(max(distances))
             )
         },
     ),
-    # a stack of LSTM layers with a fixed batch and length: tensorflow#126061
+    # A stack of LSTM layers with a fixed batch size and length: tensorflow#126061.
     "four layers, 100 steps": Script(
         """
 import keras
@@ -134,7 +134,7 @@ print(abs(received - model.predict(series, verbose=0)).max())
             )
         },
     ),
-    # a classifier of texts, trained, for a phone without Flex: tensorflow#73254
+    # A trained text classifier for a phone without Flex: tensorflow#73254.
     "a trained LSTM": Script(
         """
 import keras
@@ -173,7 +173,7 @@ print(abs(np.array(received) - model.predict(texts[:9], verbose=0)).max())
             )
         },
     ),
-    # pictures of a camera one after the other, read by convolutions: tensorflow#77704
+    # Consecutive camera images, read by convolutions: tensorflow#77704.
     "convolutions at each step": Script(
         """
 import keras
@@ -313,7 +313,7 @@ print(max(distances))
 
 
 def outcome(code, directory):
-    """(exit code, standard output, standard error) of a script in a process of its own."""
+    """Run a script in a separate process. Return (exit code, standard output, standard error)."""
     (directory / "script.py").write_text(code)
     command = [sys.executable, "script.py"]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Keras models as SavedModels: labels and sources in the graph, in the server's C++ loader."""
+"""Keras models as SavedModels: labels and sources in the graph, run by the server's C++ loader."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""The signature `step`: a sequence read step by step gives the answer of the whole."""
+"""The signature `step`: reading a sequence step by step gives the output for the whole sequence."""
 
 import keras
 import numpy as np
@@ -66,7 +66,7 @@ def test_a_wrong_step_is_an_error_and_leaves_the_stream_as_it_was(path, request_
 
 
 class Scaled(L.Layer):
-    """A cell whose output is not its state."""
+    """A cell whose output differs from its state."""
 
     state_size = output_size = 3
 

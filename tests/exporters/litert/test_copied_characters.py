@@ -1,4 +1,4 @@
-"""Characters that a vocabulary lacks: a .tflite file copies those that Keras copies."""
+"""A .tflite file copies the same out-of-vocabulary characters that Keras copies."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ def translator():
 @pytest.fixture(scope="module")
 def path(translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("speller") / "speller.tflite"
-    copying_speller.export(path, ("nbest",), translator)  # the others take their time
+    copying_speller.export(path, ("nbest",), translator)  # the other signatures take long to export
     return path
 
 
@@ -107,7 +107,7 @@ console.log(JSON.stringify(JSON.parse(cases).map((one) => textOf(target, ...one)
 
 
 def copies():
-    """Vocabulary of a target, and cases: ids, positions, surfaces of the source, text."""
+    """A target vocabulary and cases, each with ids, source positions, source surfaces and text."""
     subwords = Subwords.train(["a b"], 9, model_type="char", normalization="none", exact=False)
     space, a, b = map([*subwords.tokens([*range(7)])].index, "▁ab")
     surfaces = ["Ä", "Ö Ü", ""]

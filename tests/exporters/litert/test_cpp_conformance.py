@@ -1,4 +1,4 @@
-"""The translator in C++ gives the hypotheses of the conformance file, which Python wrote."""
+"""The C++ translator gives the hypotheses in the conformance file, which Python wrote."""
 
 import json
 import random
@@ -34,13 +34,13 @@ pytestmark = [pytest.mark.slow, needs_compiler]
 
 @pytest.fixture(scope="module")
 def translate(once):
-    """The path of the program."""
+    """The path of the compiled program."""
     return once("programs for devices", build) / "translate"
 
 
 @pytest.fixture(scope="module")
 def in_eight_bits(toy_translator, once):
-    """The LiteRT file of the toy in int8, with all signatures for texts."""
+    """The toy translator as an int8 LiteRT file, with all signatures for text."""
     settings = {"max_source_length": 24, "allow_differences": True, "quantization": "int8"}
     signatures = ("greedy", "nbest", "prefix")
     return once(
@@ -50,7 +50,7 @@ def in_eight_bits(toy_translator, once):
 
 
 def sentences(count):
-    """Texts of one line: of words that the toy knows, and of anything."""
+    """Return single-line texts: most from the toy's vocabulary, the last 100 arbitrary."""
     draw = random.Random(9)
     found = [" ".join(draw.choices(WORDS, k=draw.randrange(9))) for _ in range(count - 100)]
     anything = [one for one in conformance_file.texts(200) if isinstance(one, str)]
@@ -78,14 +78,14 @@ def small_letters(count):
 
 
 def written(path, model, inputs):
-    """The conformance file of a model, as a program of any language reads it."""
+    """Write a model's conformance file and read it back as a program in any language would."""
     answers = conformance_file.answers_of(model, inputs)
     path.write_text(json.dumps({"answers": answers}, ensure_ascii=False), encoding="utf-8")
     return json.loads(path.read_text(encoding="utf-8"))["answers"]["inputs"]
 
 
 def ask(program, model, texts, *options):
-    """The hypotheses of each text."""
+    """Return the program's hypotheses for each text."""
     data = "".join(f"{text}\n" for text in texts).encode()
     code, (*lines, last), complaints = answer([program, "--json", *options, model], data)
     assert (code, last, complaints) == (0, "", [])
@@ -93,7 +93,7 @@ def ask(program, model, texts, *options):
 
 
 def assert_all_alike(found, expected):
-    """All that is known of the texts of each input, and nothing else."""
+    """Assert that all fields of the hypotheses of each input match, with none missing or added."""
     for one, other in zip(found, expected, strict=True):
         conformance_file.assert_alike(one, other)
 

@@ -1,4 +1,4 @@
-"""The programs for devices in C++: compiled as their README says, they do as those in Python do."""
+"""The C++ programs for devices, compiled as their README says, behave like the Python programs."""
 
 import hashlib
 import importlib
@@ -83,13 +83,13 @@ def test_the_example_in_the_readme_compiles(tmp_path):
 
 @pytest.fixture(scope="module")
 def compiled(once):
-    """The directory of the programs."""
+    """The directory of the compiled programs."""
     return once("programs for devices", build)
 
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory):
-    """`probe(kind, files)`: the lines of `device_probe.cc`, which checks each access to memory."""
+    """`probe(kind, files)`: the lines printed by `device_probe.cc`, compiled with sanitizers."""
     path = tmp_path_factory.mktemp("probe") / "probe"
     checked = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
     libpng = subprocess.run(["pkg-config", "--cflags", "--libs", "libpng"], capture_output=True)
@@ -109,12 +109,12 @@ def in_python(program, *arguments, data=b""):
 
 
 def demand(complaint):
-    """The part of an error that says what must hold."""
+    """Return the part of an error message that says what must hold."""
     return complaint.partition(" Received: ")[0]
 
 
 def assert_refused_alike(found, expected):
-    """Both programs write the same lines first, and then one error."""
+    """Assert that both programs write the same lines first and then the same single error."""
     assert found[:2] == expected[:2] and found[0] == 2
     assert len(found[2]) == len(expected[2]) == 1
     assert found[2][0].startswith("error: ") and ". Received: " in found[2][0]
@@ -265,7 +265,7 @@ def test_wrong_options_of_suggestions_are_refused(compiled, suggesting, options,
 
 @pytest.fixture
 def forge(tmp_path):
-    """`forge(ids, lengths)`: a file whose model answers with these numbers."""
+    """`forge(ids, lengths)`: a file whose model always returns these ids and lengths."""
     import tensorflow as tf
 
     def write(ids, lengths):
@@ -374,7 +374,7 @@ def test_bad_lines_are_refused_as_in_python(compiled, toy_litert, data):
 
 @pytest.fixture
 def bad_models(toy_litert, tmp_path):
-    """Paths of damaged files, of no files, and of whole ones around what can't be loaded."""
+    """Paths of damaged files, of other kinds of files, and of valid files with unusable content."""
     content = toy_litert.read_bytes()
     model, packed, *_ = unpack(content)
     files = {"source.spm": packed["source.spm"]}
@@ -415,7 +415,7 @@ def test_a_program_in_c_lists_the_signatures_that_python_lists(compiled, suggest
 
 
 def compile_checked(source, path):
-    """Compile a program that checks each access to memory, and that all of it is freed."""
+    """Compile a program that checks each memory access and reports leaks."""
     options = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover", *STRICT)
     flags = ["pkg-config", "--cflags", "--libs", "sentencepiece"]
     found = subprocess.run(flags, capture_output=True).stdout.decode().split()
@@ -424,7 +424,7 @@ def compile_checked(source, path):
 
 
 def numbers_of(one, longest):
-    """The numbers of a text that the probe shows of those that are there."""
+    """Return the numeric fields of a hypothesis that the probe prints, without those that are None."""
     of_tokens = one.token_log_probs, one.token_entropies, one.token_words
     padded = np.zeros((len(one.target_tokens), longest))
     padded[:, : one.alignment.shape[1]] = one.alignment
@@ -460,7 +460,7 @@ def test_texts_have_the_confidences_and_alignments_of_python(suggesting, tmp_pat
 
 @pytest.fixture(scope="module")
 def checked(once):
-    """The translator that checks each access to memory, and that all of it is freed."""
+    """The translator, compiled to check each memory access and to report leaks."""
     return once("checked translate", lambda path: compile_checked(KIT / "translate.cc", path))
 
 
@@ -518,7 +518,7 @@ def test_a_wrong_command_line_is_refused(compiled, arguments):
 
 
 def other_forms(paths, directory):
-    """The same images in other forms of PNG."""
+    """Write the same images in other color modes of PNG and yield their paths."""
     for number, path in enumerate(paths):
         image = Image.open(path)
         for mode in ("1", "P", "RGB"):
@@ -595,7 +595,7 @@ def test_a_model_of_text_reads_no_files(compiled, toy_litert):
 
 @pytest.fixture(scope="module")
 def file_features():
-    """The module of the program in Python."""
+    """The module of the Python program."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(KIT)
         yield importlib.import_module("file_features")
@@ -604,7 +604,7 @@ def file_features():
 
 
 def expected_line(file_features, path, card):
-    """The line of the probe for a file, by Python."""
+    """Return the line that the probe should print for a file, computed in Python."""
     try:
         features, _ = file_features.features_of(str(path), card)
     except file_features.InputError as error:
@@ -668,7 +668,7 @@ def test_files_of_any_size_or_rate_have_the_features_of_python(
         array = expected.pop(name)
         assert expected == {"lengths": int(length)}
         found = np.frombuffer(bytes.fromhex(digits), array.dtype).astype(float)
-        # of one rate or size they are the same; others may differ by rounding
+        # ^They are equal if rate and size are unchanged; otherwise they may differ by rounding.
         np.testing.assert_allclose(found, array.ravel(), atol=2e-6 if sound else 1, rtol=2e-6)
 
 
@@ -692,7 +692,7 @@ def test_an_archive_of_any_bytes_is_read_or_refused(probe, tmp_path):
 
 
 def shown(value):
-    """A value as the probe writes it."""
+    """Format a value as the probe does."""
     if isinstance(value, str):
         return f"'{value.encode().hex()}'"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The check of a LiteRT file finds what a phone or a browser would refuse, and nothing else."""
+"""The check of a LiteRT file finds everything that a phone or browser would refuse, nothing else."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ def repack(path, model, files=SOURCE, card=JOINT, said=SAID):
 
 
 def converted_bytes(directory, function=scaled, spec=SENTENCE, signature="translate", **options):
-    """A LiteRT model with nothing added."""
+    """Return the bytes of a converted LiteRT model, with nothing added."""
     model = Model(function, spec)
     tf.saved_model.save(model, directory / "saved", signatures={signature: model.answer})
     converter = tf.lite.TFLiteConverter.from_saved_model(str(directory / "saved"))
@@ -53,7 +53,7 @@ def converted_bytes(directory, function=scaled, spec=SENTENCE, signature="transl
 
 
 def convert(directory, *arguments, **options):
-    """Writes a LiteRT file with a card and a vocabulary packed behind the model."""
+    """Write a LiteRT file with a card and a vocabulary packed after the model."""
     return repack(directory / "model.tflite", converted_bytes(directory, *arguments, **options))
 
 

@@ -1,4 +1,4 @@
-"""The metadata in a LiteRT file is what the schema of LiteRT's metadata libraries says."""
+"""The metadata in a LiteRT file follows the schema of LiteRT's metadata libraries."""
 
 import json
 import zipfile
@@ -40,7 +40,7 @@ WHOLE = ModelMetadata(
 
 
 class Reader:
-    """A table read by the numbers of `metadata_schema.fbs`, counted there by hand."""
+    """A table whose fields are read by their numbers in `metadata_schema.fbs`, counted by hand."""
 
     def __init__(self, table):
         self.table = table
@@ -71,7 +71,7 @@ def root_of(content):
 
 
 def standard_metadata(path):
-    """The buffer that the entry `TFLITE_METADATA` names, found with LiteRT's own schema."""
+    """Return the metadata in the buffer named `TFLITE_METADATA`, located with LiteRT's own schema."""
     model = schema.Model.GetRootAs(path.read_bytes())
     entries = {model.Metadata(i).Name(): model.Metadata(i) for i in range(model.MetadataLength())}
     buffer = model.Buffers(entries[b"TFLITE_METADATA"].Buffer())
@@ -82,7 +82,7 @@ def test_fields_stand_where_the_schema_has_them():
     root = root_of(metadata.encode_metadata(WHOLE))
     assert [root.text(number) for number in (0, 1, 2)] == ["name ☃", "description", "1.2.3"]
     assert [root.text(number) for number in (4, 5)] == [None, None]  # author and license
-    assert root.text(7) == "1.0.1"  # VOCABULARY is of that version
+    assert root.text(7) == "1.0.1"  # the version that introduced VOCABULARY
     files = [(file.text(0), file.text(1), file.byte(2)) for file in root.tables(6)]
     assert files == [("a.spm", "vocabulary", 5), ("b", None, 1)]
     graph, empty = root.tables(3)
@@ -104,7 +104,7 @@ def test_what_signatures_have_in_common_is_written_once():
     graphs = (
         SubGraphMetadata("translate", input_tensor_metadata=tensors),
         SubGraphMetadata("greedy", output_tensor_metadata=tensors),
-        SubGraphMetadata("mask"),  # a tuple as that of the tensor, and another table
+        SubGraphMetadata("mask"),  # equal to the tensor's tuple, but a different table
     )
     whole = WHOLE._replace(subgraph_metadata=graphs)
     content = metadata.encode_metadata(whole)
@@ -115,7 +115,7 @@ def test_what_signatures_have_in_common_is_written_once():
 
 
 def test_an_output_that_is_called_like_an_input_has_its_own_description():
-    """`lengths` are those of the images that come, and of the texts that go."""
+    """As an input, `lengths` are those of the images; as an output, those of the texts."""
     tensors = [schema.TensorT(shape=np.array(shape, np.int32)) for shape in ([1], [1, 4])]
     graph = schema.SubGraphT(tensors=tensors, inputs=np.array([0]), outputs=np.array([1]))
     signature = schema.SignatureDefT(
@@ -188,7 +188,7 @@ def test_the_file_describes_its_signatures(toy_litert):
 
 
 def test_every_tensor_of_every_signature_is_float32_or_int32(toy_litert):
-    """A browser's runtime refuses the whole file for one bool."""
+    """A browser's runtime refuses the whole file because of a single bool tensor."""
     interpreter = Interpreter(model_path=str(toy_litert))
     runners = {
         name: interpreter.get_signature_runner(name) for name in interpreter.get_signature_list()
@@ -207,7 +207,7 @@ def test_every_tensor_of_every_signature_is_float32_or_int32(toy_litert):
     source = np.array([[5, 6, 3] + [0] * 21], np.int32)
     fields = runners["encode"](source=source)
     masks = [field for field in fields.values() if field.shape == source.shape]
-    assert any((mask == (source > 0)).all() for mask in masks)  # 1 where something is real
+    assert any((mask == (source > 0)).all() for mask in masks)  # 1 where the source is not padding
 
 
 def test_finished_and_masks_are_described_as_0_or_1(toy_litert):
@@ -252,7 +252,7 @@ def test_metadata_moves_nothing_in_the_model(toy_litert):
     model = unpack(toy_litert.read_bytes()).model
     more = add_metadata(model, "MINE", b"mine")
     assert more.endswith(model) and 0 < len(more) - len(model) < 20_000
-    assert (len(more) - len(model)) % 16 == 0  # what was aligned still is
+    assert (len(more) - len(model)) % 16 == 0  # aligned data stays aligned
     assert read_metadata(more) == {**read_metadata(model), "MINE": b"mine"}
     old, new = (schema.ModelT.InitFromPackedBuf(content) for content in (model, more))
     assert (new.version, new.description) == (old.version, old.description)
@@ -273,4 +273,4 @@ def test_all_signatures_share_one_set_of_weights(toy_litert, toy_translator):
     weights = sum(weight.numpy().nbytes for weight in toy_translator.model.weights)
     model = schema.ModelT.InitFromPackedBuf(toy_litert.read_bytes())
     large = [buffer.data.nbytes for buffer in model.buffers if np.size(buffer.data) >= 1024]
-    assert sum(large) < 1.5 * weights  # the search's own buffers are among them
+    assert sum(large) < 1.5 * weights  # this includes the search's own buffers

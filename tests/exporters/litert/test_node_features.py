@@ -1,4 +1,4 @@
-"""Files as the programs in JavaScript read them: the features of training."""
+"""The JavaScript programs read files into the same features as in training."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node
 
 
 def features_of(source, paths, folder, longest=12):
-    """What the program makes of each file: a dictionary with arrays, or with `refused`."""
+    """Return the program's result for each file: a dictionary with arrays, or with `refused`."""
     spec = source.batch_spec(1, longest)
     named = source.named(spec)
     card = card_of(source, longest)
@@ -55,9 +55,9 @@ def features_of(source, paths, folder, longest=12):
 
 
 def assert_same(source, path, found, longest=12, given=None, atol=0):
-    """Assert that the program found what is made in a training.
+    """Assert that the program computed the same features as training does.
 
-    Samples may differ by `atol`, or as large a share of the loudest.
+    Samples may differ by `atol`, or by that fraction of the largest magnitude.
     """
     expected = source.rows([path if given is None else given]).padded([0], (1, longest))
     named = {name: np.asarray(array[0]) for name, array in source.named(expected).items()}
@@ -78,7 +78,7 @@ def written(folder, contents, ending=""):
 
 
 def interlaced(image):
-    """A PNG file of the pixels (high, wide, 3) in the seven passes of Adam7."""
+    """Return a PNG file of the pixels `(height, width, 3)` in the seven passes of Adam7."""
     steps = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2)]
     parts = [image[y::down, x::right] for x, y, right, down in (*steps, (0, 1, 1, 2))]
     rows = [b"\0" + row.tobytes() for part in parts if part.size for row in part]
@@ -178,7 +178,7 @@ def test_mono_files_of_16_bits_have_the_very_samples_of_training(tmp_path):
 
 
 def lines_of(draw, strokes, points, scale):
-    """Strokes of random lengths, as JSON."""
+    """Return strokes of random lengths, as JSON-compatible lists."""
     rows = [draw.normal(size=(draw.integers(1, points + 1), 2)) * scale for _ in range(strokes)]
     return [row.cumsum(axis=0).tolist() for row in rows]
 
@@ -223,7 +223,7 @@ def test_random_ink_has_the_frames_of_training_bit_for_bit(tmp_path):
 REFUSED = (
     (IMAGES, b"", "a whole PNG file. Received: "),
     (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file. Received: "),
-    (IMAGES, png_of(40, 16), "a whole PNG file. Received: "),  # without pixels
+    (IMAGES, png_of(40, 16), "a whole PNG file. Received: "),  # without pixel data
     (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "at most 16,777,216 pixels"),
     (IMAGES, png_of(40, 16, (b"tRNS", b"\0"), (b"IDAT", b"")), "its transparency is wrong"),
     (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
@@ -243,7 +243,7 @@ REFUSED = (
     (INK, b"null", "a list of strokes, each a list of points"),
     (INK, b"[1]", "a list of strokes, each a list of points"),
     (INK, json.dumps([[[0, 0]] * 100_001]).encode(), "at most 100,000 points. Received: "),
-)  # source, content of a file, message
+)  # (source, file content, message)
 
 
 @pytest.mark.few(1)
@@ -273,4 +273,4 @@ def test_a_damaged_file_is_refused_or_has_the_features_of_training(source, longe
     read = [(path, one) for path, one in zip(paths, found, strict=True) if "refused" not in one]
     for path, one in read:
         assert_same(source, path, one, longest, atol=2e-6)
-    assert len(read) < 300 and (read or source is IMAGES)  # whose checksums find it all
+    assert len(read) < 300 and (read or source is IMAGES)  # checksums catch all damage to images

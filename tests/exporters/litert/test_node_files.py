@@ -1,4 +1,4 @@
-"""The program for devices in Node with models of images, sound and ink: the answers of Python."""
+"""The Node program for devices gives Python's answers for models of images, sound and ink."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def model(kind, tmp_path_factory):
-    """The file of a model of random weights, for up to 64 positions."""
+    """A file of a model with random weights, for up to 64 positions."""
     keras.utils.set_random_seed(5)
     case = toy_sources.CASES[kind]
     source = case.source_of(None)
@@ -62,17 +62,18 @@ def model(kind, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def inputs(kind, model):
-    """Files, and what they hold: as many numbers as the model takes, and nothing."""
+    """Paths of the files and their contents: inputs as long as the model allows, and an empty one."""
     case = toy_sources.CASES[kind]
-    rows = [row for row in ROWS if row or kind != "images"]  # where no file is empty
-    empty = (np.zeros(800), 16_000) if kind == "audio" else case.empty  # a file has a sample
+    rows = [row for row in ROWS if row or kind != "images"]  # an image file can't be empty
+    # A sound file has at least one sample.
+    empty = (np.zeros(800), 16_000) if kind == "audio" else case.empty
     given = [case.input_of(row) if row else empty for row in rows]
     paths = [WRITE[kind](one, model.parent / f"input{number}") for number, one in enumerate(given)]
     return paths, given if kind == "ink" else paths
 
 
 def features(source, one):
-    """The inputs of a file of a model, and the names of their positions."""
+    """Return the inputs of a model file for one example, and the labels of its positions."""
     padded = source.rows([one]).padded([0], (1, 64))
     named = {name: array[0] for name, array in source.named(padded).items()}
     return named, source.labels(padded)[0]
@@ -145,7 +146,7 @@ def test_what_it_cannot_read_is_refused_in_one_line(kind, model, inputs, tmp_pat
         assert (code, lines) == (2, [])
         assert why in error.splitlines()[-1]
     code, lines, error = node_packages.run(PROGRAM, model, paths[0], tmp_path / "missing")
-    assert (code, len(lines)) == (2, 1)  # behind the answers before
+    assert (code, len(lines)) == (2, 1)  # after the answers to earlier files
 
 
 def test_another_source_is_refused(tmp_path):

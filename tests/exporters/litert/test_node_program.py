@@ -1,4 +1,4 @@
-"""The program for devices in Node: it does as the one in Python does."""
+"""The Node program for devices behaves like the Python program."""
 
 import json
 import random
@@ -52,7 +52,7 @@ def test_the_programs_show_their_usage(name):
 
 @pytest.fixture(scope="module")
 def translator():
-    """Characters, a symbol and spaces in, words out; its weights are random."""
+    """A translator with random weights: characters, a symbol and spaces in, words out."""
     keras.utils.set_random_seed(3)
     settings = {"vocabulary_size": 16, "exact": False, "normalization": "none"}
     source = Subwords.train(
@@ -67,14 +67,14 @@ def translator():
 
 @pytest.fixture(scope="module")
 def speller(translator, tmp_path_factory):
-    """Its file, with the signatures for greedy search, lists and prefixes."""
+    """The translator's file with the signatures for greedy search, n-best lists and prefixes."""
     folder = tmp_path_factory.mktemp("speller")
     return exported(translator, folder, ("greedy", "nbest", "prefix"))
 
 
 @pytest.fixture(scope="module")
 def bare(translator, tmp_path_factory):
-    """Its file, with the signature of the best text alone."""
+    """The translator's file with only the signature for the best hypothesis."""
     return exported(translator, tmp_path_factory.mktemp("bare"), ())
 
 
@@ -91,7 +91,7 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
     draw = random.Random(5)
     words = ["".join(draw.choices("abcdé☃ xy", k=draw.randint(0, 12))) for _ in range(95)]
     words += ["V;PST a", "aV;PSTb V;PST", " a", "a  b ", "xyx"]
-    words += [" ", "\u00a0\u3000", "\u200b", "\t\ufeff"]  # of which nothing is read
+    words += [" ", "\u00a0\u3000", "\u200b", "\t\ufeff"]  # read as empty
     python, greedy = OnDeviceTranslator(speller), OnDeviceTranslator(speller, greedy=True)
     code, lines, error = node(speller, lines=words)
     assert (code, lines) == (0, [one.text for one in python.translate(words)]), error
@@ -130,7 +130,8 @@ def test_a_model_of_the_examples_gets_the_answers_of_python(name, letters):
     ]
     pairs = [(parts(line), parts(other)) for line, other in zip(lines, expected, strict=True)]
     same = [one[:2] == other[:2] for one, other in pairs]
-    assert sum(same) >= 0.99 * len(same)  # WebAssembly rounds otherwise: texts may change places
+    # WebAssembly rounds differently, so hypotheses may swap places.
+    assert sum(same) >= 0.99 * len(same)
     assert [float(one[2]) for one, _ in pairs] == pytest.approx(
         [float(other[2]) for _, other in pairs], abs=1e-2
     )
@@ -235,7 +236,7 @@ def test_it_runs_by_another_name_in_a_directory_with_spaces(speller, tmp_path):
     folder = tmp_path / "a directory, 100%20"
     packages = Path(node_packages.package("@litertjs/core")).parents[
         2
-    ]  # with those that it needs, of the same publisher
+    ]  # with its dependencies, which have the same publisher
     shutil.copytree(packages, folder / "node_modules" / packages.name)
     shutil.copy(speller, folder / "a speller.tflite")
     (folder / "tr.mjs").symlink_to(PROGRAM)

@@ -63,13 +63,13 @@ TOO_LONG = "one " * 30
 
 @pytest.fixture(scope="module")
 def results(toy_translator):
-    """What Keras says of `SENTENCES`."""
+    """The results from Keras for `SENTENCES`."""
     return toy_translator.translate(SENTENCES)
 
 
 @pytest.fixture(scope="module")
 def aligned(toy_translator, results):
-    """What `--alignment` is to print: the numbers of words in the text, with unknown characters."""
+    """The expected output of `--alignment`: word numbers, counting words with unknown characters."""
     words = toy_translator.words(SENTENCES)
     links = [
         span_links(of_source, word_spans(r.target_tokens), r.alignment)
@@ -81,7 +81,7 @@ def aligned(toy_translator, results):
 
 @pytest.fixture
 def translate(toy_litert, monkeypatch, capsys):
-    """`translate(*arguments, model=..., data=...)`: exit code, standard output and error."""
+    """`translate(*arguments, model=..., data=...)`: exit code, standard output and standard error."""
     spec = importlib.util.spec_from_file_location("translate", PROGRAM)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
@@ -104,7 +104,7 @@ def run(*command, **options):
 
 
 def copied_alone(directory):
-    """The files and the folder that one copies to a device."""
+    """Copy the files and the folder that a user copies to a device. Return the program's path."""
     for path in (PROGRAM, ALIGNMENTS):
         shutil.copy(path, directory)
     shutil.copytree(RUNNER, directory / RUNNER.name)
@@ -129,7 +129,7 @@ def test_the_encoder_reads_the_padding_of_no_source(toy_translator, tmp_path, mo
     assert {*cut} == {("forward", 24, 0), ("backward", 24, 0)}
     layers = [*toy_translator.model._flatten_layers()]
     left = [layer.stops_early for layer in layers if hasattr(layer, "stops_early")]
-    assert left and not any(left)  # as it was before
+    assert left and not any(left)  # restored after the export
 
 
 def test_threads_that_share_a_file_get_the_texts_of_one_thread():
@@ -187,8 +187,8 @@ def test_three_packages_are_enough_on_a_device(toy_litert, aligned, tmp_path):
 
 
 def test_a_program_without_its_folder_names_it(tmp_path, capsys):
-    directory = tmp_path / "of" / "device"  # no checkout around it
-    (directory / "on_device").mkdir(parents=True)  # a folder of that name that has no module
+    directory = tmp_path / "of" / "device"  # outside a checkout
+    (directory / "on_device").mkdir(parents=True)  # a folder with that name but no module
     spec = importlib.util.spec_from_file_location("alone", shutil.copy(PROGRAM, directory))
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
@@ -287,7 +287,7 @@ def test_what_came_before_a_wrong_line_is_printed(translate):
 
 
 def packed_anew(path, good, model=None, files=None, **card):
-    """A good file whose model, other files or card have changed, sealed again."""
+    """Write a copy of a valid file with a different model, files or card, and a new seal."""
     contents = unpack(good.read_bytes())
     all_files = {**contents.files, **(files or {})}
     card = {**json.loads(all_files.pop("card.json")), **card}
@@ -296,7 +296,7 @@ def packed_anew(path, good, model=None, files=None, **card):
 
 
 def model_files(directory, good):
-    """Things that are no model, by what is said of them."""
+    """Return files that are not models, each under the error that it should cause."""
     archive = directory / "archive.tflite"
     with zipfile.ZipFile(good) as packed, zipfile.ZipFile(archive, "w") as other:
         for name in packed.namelist():
@@ -417,7 +417,7 @@ def test_the_hash_and_the_seal_in_cpp_are_those_of_hashlib(toy_litert, tmp_path)
         return subprocess.run([program], input=content, capture_output=True, check=True).stdout
 
     content = toy_litert.read_bytes()
-    for length in (0, 1, 55, 56, 63, 64, 65, 119, 120, 1000):  # around the ends of blocks
+    for length in (0, 1, 55, 56, 63, 64, 65, 119, 120, 1000):  # around block boundaries
         expected = hashlib.sha256(content[:length]).hexdigest()
         assert hashed(content[:length]).decode() == f"{expected}0"
     assert hashed(content).endswith(b"1")
@@ -438,7 +438,7 @@ def frames_pipeline():
 
 @pytest.fixture(scope="module")
 def frames_file(frames_pipeline, tmp_path_factory):
-    """Its LiteRT file, for up to 8 frames."""
+    """The LiteRT file of `frames_pipeline`, for up to 8 frames."""
     path = tmp_path_factory.mktemp("frames") / "frames.tflite"
     return kb.export_litert(frames_pipeline, path, max_source_length=8, max_target_length=5)
 

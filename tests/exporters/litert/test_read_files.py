@@ -1,4 +1,4 @@
-"""The program of the kit for devices that reads files: the features of training."""
+"""The kit's Python program for devices reads files into the same features as in training."""
 
 import importlib
 import random
@@ -47,7 +47,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture(scope="module")
 def modules():
-    """The modules of the program, by their names."""
+    """The program's modules by name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(KIT)
         yield {name: importlib.import_module(name) for name in KIT_FILES}
@@ -57,12 +57,12 @@ def modules():
 
 @pytest.fixture(scope="module")
 def program(modules):
-    """The module that makes features."""
+    """The module that computes features."""
     return modules["file_features"]
 
 
 def assert_same_features(program, path, source, longest, rounding=0):
-    """Assert it, but for differences of `rounding`, or as large a share of the largest number."""
+    """Assert equal features, up to `rounding` or that fraction of the largest magnitude."""
     found, labels = program.features_of(str(path), card_of(source, longest))
     expected = source.rows([path]).padded([0], (1, longest))
     named = source.named(expected)
@@ -97,8 +97,8 @@ def test_sounds_have_the_samples_of_training(program, tmp_path, samples):
     path.write_bytes(sound_file(samples))
     assert_same_features(program, path, AudioSource(20), 30)
     whole = sound_file(samples)
-    if samples > 1:  # or there would be none
-        path.write_bytes(whole[: len(whole) - 1])  # cut off, in the middle of a number
+    if samples > 1:  # otherwise no sample would remain
+        path.write_bytes(whole[: len(whole) - 1])  # cut off in the middle of a sample
         assert_same_features(program, path, AudioSource(20), 30)
 
 
@@ -140,7 +140,7 @@ IMAGES, SOUNDS = ImageSource(16, 48), AudioSource(20)
     [
         (IMAGES, b"", "a whole PNG file"),
         (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file"),
-        (IMAGES, png_of(40, 16), "a whole PNG file"),  # without pixels
+        (IMAGES, png_of(40, 16), "a whole PNG file"),  # without pixel data
         (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "at most 16,777,216 pixels"),
         (ImageSource(16, 64), image_file("L", 16, 49), "at most 12 positions. Received: "),
         (IMAGES, clear_colour_of_16_bits(), "with 8 bits per channel"),
@@ -186,7 +186,7 @@ def test_a_damaged_file_is_refused_or_has_the_features_of_training(
             continue
         assert_same_features(program, path, source, longest, rounding=2e-6)
         read += 1
-    assert read < 400 and (read or source is IMAGES)  # whose checksums find it all
+    assert read < 400 and (read or source is IMAGES)  # checksums catch all damage to images
 
 
 @pytest.mark.parametrize("name", ["missing.wav", "."])

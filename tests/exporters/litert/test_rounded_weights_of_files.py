@@ -1,4 +1,4 @@
-"""The weights of a file of 8 or 4 bits are those of training: `training.rounded_weights`."""
+"""The weights of an 8-bit or 4-bit file equal those of training's `rounded_weights`."""
 
 import keras
 import numpy as np
@@ -38,7 +38,7 @@ MODELS = {
 
 
 def new_pipeline(preset, kind, options):
-    """A pipeline with random weights."""
+    """Return a pipeline with random weights."""
     source = new_source(kind)
     target = source.subwords or Subwords.train(SENTENCES, 60, exact=False, model_type="char")
     model = presets.new_model(preset, source, target, **{**SIZES, **options})
@@ -50,14 +50,14 @@ def new_pipeline(preset, kind, options):
 
 
 def rounded_tensors(content):
-    """(numbers of 8 or 4 bits, their scales in float64) of each.
+    """Yield (values in 8 or 4 bits, their scales in float64) for each rounded tensor.
 
-    A matrix of which `joined_inputs` made several, with the very same scale, is one again. A
-    table of whole numbers, such as which tokens begin a word, has no scale.
+    The parts into which `joined_inputs` split a matrix share one scale; they are joined again. A
+    table of integers, such as one that marks the tokens that begin a word, has no scale.
     """
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
     for graph in tree.subgraphs:
-        parts = {}  # by scales: the arrays of each buffer
+        parts = {}  # from scales to the arrays of each buffer
         for tensor in graph.tensors:
             data = tree.buffers[tensor.buffer].data
             is_rounded = tensor.type in NUMBERS and tensor.quantization is not None
@@ -71,7 +71,7 @@ def rounded_tensors(content):
 
 
 def halves(data):
-    """The two numbers of 4 bits in each byte, the lower half first; 8 stands for -8."""
+    """Unpack two signed 4-bit values from each byte, the lower half first."""
     numbers = np.stack([data & 15, data >> 4], axis=-1).reshape(-1).astype(np.int8)
     return np.where(numbers < 8, numbers, numbers - 16)
 
@@ -80,12 +80,12 @@ NUMBERS = {schema.TensorType.INT8: lambda data: data.view(np.int8), schema.Tenso
 
 
 def in_order(array):
-    """All numbers of an array, which a file may have turned over."""
+    """Return an array's values sorted, since a file may store it transposed."""
     return np.sort(np.ravel(array))
 
 
 def parts_of(model, quantization):
-    """(numbers, scales) that training makes of large weights, in the parts that a file has."""
+    """Yield training's (values, scales) for each large weight, split into parts as in a file."""
     for variable, nearest_to in roundings_of(model, quantization):
         value = keras.ops.convert_to_numpy(nearest_to(variable.value)).astype("float64")
         settings = nearest_to.keywords
@@ -99,18 +99,20 @@ def parts_of(model, quantization):
 
 
 def same(part, tensor):
-    """The same numbers and the same scale to 1e-6; those of filters are times a gain.
+    """Return whether the values are equal, and the scales to 1e-6; filters' scales include a gain.
 
-    The scale of what a Transformer reads is times sqrt(units), by which it multiplies its inputs.
+    The scale of a Transformer's input embedding includes sqrt(units), by which it multiplies its
+    inputs.
 
-    Of 100,000 random weights one or two are so near the middle of two steps that float32 decides.
+    In 100,000 random weights, one or two are so close to the middle between two steps that float32
+    precision decides which way they round.
     """
     numbers, scales = part
     found, of_file = in_order(tensor[0]), tensor[1]
     if numbers.shape != found.shape or (np.abs(numbers - found) > 1e-3).mean() > 1e-4:
         return False
     if len(scales) > 1 and numbers.max() > LEVELS["int4"] + 0.5:
-        return True  # those of filters
+        return True  # filters
     scales, of_file = in_order(scales), in_order(of_file)
     gains = (1.0, SIZES["units"] ** 0.5)
     return any(np.allclose(scales * gain, of_file, rtol=1e-6, atol=0) for gain in gains)
@@ -127,7 +129,7 @@ def test_each_rounded_tensor_is_a_weight_as_training_rounds_it(name, quantizatio
     for tensor in rounded_tensors(content):
         (place,) = (place for place, part in enumerate(expected) if same(part, tensor))
         met.add(place)
-    assert met == set(range(len(expected)))  # and none is left in floats
+    assert met == set(range(len(expected)))  # and no large weight is left in float
     Interpreter(model_content=content).allocate_tensors()
 
 

@@ -1,4 +1,4 @@
-"""The best few texts on a device, and those that begin with what somebody has typed."""
+"""The n-best hypotheses on a device, and those that begin with what a user has typed."""
 
 import importlib.util
 import io
@@ -37,7 +37,7 @@ LONGEST = 12
 
 @pytest.fixture
 def program():
-    """The module of the program."""
+    """The program as a module."""
     spec = importlib.util.spec_from_file_location("translate", PROGRAM)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -46,7 +46,7 @@ def program():
 
 @pytest.fixture
 def translate(program, capsys):
-    """`translate(*arguments)`: exit code, standard output and error of the program."""
+    """`translate(*arguments)`: exit code, standard output and standard error of the program."""
 
     def run(*arguments):
         code = program.main([*map(str, arguments)])
@@ -57,7 +57,7 @@ def translate(program, capsys):
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """`command(*arguments, stdin=...)`: exit code, standard output and error of the package."""
+    """`command(*arguments, stdin=...)`: exit code, standard output and error of the package's CLI."""
 
     def run(*arguments, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
@@ -69,7 +69,7 @@ def command(monkeypatch, capsys):
 
 
 def assert_same(found, expected):
-    """Lists of hypotheses are equal: texts and tokens, and nearly scores and alignments."""
+    """Assert equal texts and tokens, and nearly equal scores and alignments, for two lists."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert (one.text, one.finished) == (other.text, other.finished)
@@ -85,7 +85,7 @@ def assert_same(found, expected):
 
 @pytest.fixture(params=["in Python", pytest.param("in LiteRT", marks=pytest.mark.slow)])
 def answer(request):
-    """`answer(function, *arrays)`: outputs of a function of tensors, as it stands or converted."""
+    """`answer(function, *arrays)`: the outputs of a tensor function, run in Python or converted."""
     return steps.litert if request.param == "in LiteRT" else lambda function, *args: function(*args)
 
 
@@ -94,7 +94,7 @@ def test_the_signature_for_a_prefix_gives_the_hypotheses_of_keras(toy_translator
     sentence, prefix = "three one two", "vier"
     source = toy_translator.source.rows([sentence]).padded([0], (1, 6))
     ids = toy_translator.target.encode([prefix])[0][:-1]
-    given = np.full((1, LONGEST), 7, np.int32)  # of which the first count
+    given = np.full((1, LONGEST), 7, np.int32)  # only the first ids count
     given[0, : len(ids)] = ids
 
     def function(source, prefix, length):
@@ -134,8 +134,9 @@ def test_a_prefix_stays_as_in_the_search_of_keras(toy_translator, suggesting):
         assert_same(one, other)
         if prefix.isalpha() and one[0].source_tokens:
             assert all(suggestion.text.startswith(prefix) for suggestion in one)
-    assert all(one.target_tokens[:2] == ["▁zw", "<unk>"] for one in found[3])  # a snowman
-    assert [one.text for one in found[1]] == [""]  # of an empty source, whatever was typed
+    assert all(one.target_tokens[:2] == ["▁zw", "<unk>"] for one in found[3])  # for a snowman
+    # An empty source gives an empty text, whatever the prefix.
+    assert [one.text for one in found[1]] == [""]
 
 
 @pytest.mark.slow
@@ -248,12 +249,12 @@ def test_a_file_for_prefixes_alone_lists_too(toy_translator, tmp_path):
     assert found[0].text == "zwei" and len(found) == 5
     with zipfile.ZipFile(path) as archive:
         _, row = json.loads(archive.read("card.json"))["parity"]
-    assert 0.5 < row["nbest"] <= 1  # of 8 bits
+    assert 0.5 < row["nbest"] <= 1  # the file is 8-bit
 
 
 @pytest.mark.slow
 def test_the_file_describes_what_it_suggests_and_is_compared(suggesting, command):
-    assert check(suggesting) == []  # no bool, every shape fixed
+    assert check(suggesting) == []  # no bool tensors, every shape fixed
     code, out, _ = command("check", suggesting)
     assert code == 0
     answers = (

@@ -1,4 +1,4 @@
-"""A converted graph answers as TensorFlow does, where tf2onnx by itself does not."""
+"""A converted graph gives TensorFlow's outputs in cases where tf2onnx alone does not."""
 
 import numpy as np
 import onnx
@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_bahdanau.exporters.onnx.onnx_conversion import convert, nodes_of
 
 FLOATS = tf.TensorSpec((None, 8), tf.float32, "x")
-FRAMES = 12  # points of a spectrum that are no power of 2
+FRAMES = 12  # points of a Fourier transform, not a power of 2
 COUNTS = tf.TensorSpec((None,), tf.int32, "lengths")
 PIXELS = tf.TensorSpec((None, 3), tf.uint8, "pixels")
 WEIGHTS = np.eye(8, dtype=np.float32)[::-1].copy()  # reverses a row
@@ -30,7 +30,7 @@ class Graph(tf.Module):
             lambda number, _: number < 3, step, (0, x), maximum_iterations=tf.shape(x)[1]
         )
         return {
-            "lengths": lengths // 3,  # the name of an input
+            "lengths": lengths // 3,  # also the name of an input
             "remainder": lengths % tf.constant(-3),
             "selected": tf.where(tf.abs(x) <= 10.0, x, 0.0),
             "padded": tf.pad(pixels, [[0, 0], [1, 2]], constant_values=7),

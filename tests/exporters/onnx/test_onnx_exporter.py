@@ -1,4 +1,4 @@
-"""An ONNX file answers as Keras does: in Python, on the command line, for hostile requests."""
+"""An ONNX file gives Keras's answers in Python, on the command line and for hostile requests."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def command(monkeypatch, capsys):
 
 
 def assert_equal(results, expected):
-    """The same texts, with scores and alignments to 1e-4."""
+    """Assert equal texts, with scores and alignments equal to 1e-4."""
     assert [result.text for result in results] == [result.text for result in expected]
     for result, right in zip(results, expected, strict=True):
         assert (result.source_tokens, result.target_tokens) == (

@@ -1,4 +1,4 @@
-"""An ONNX file is found to be damaged by its own bytes, without the package onnx."""
+"""Damage to an ONNX file is detected from its bytes, without the onnx package."""
 
 import base64
 import subprocess
@@ -20,7 +20,7 @@ FILES = {"target.spm": bytes(range(40))}
 
 
 def model_of(*nodes, opset=17, outputs=("y",), **settings):
-    """A model of a few nodes from `x` to `y`."""
+    """Return an ONNX model of a few nodes from `x` to `y`."""
     values = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3])
         for name in ("x", *outputs)

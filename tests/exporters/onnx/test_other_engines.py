@@ -1,4 +1,4 @@
-"""The same file in OpenVINO, and in ONNX Runtime for Node and for browsers."""
+"""The same ONNX file in OpenVINO, and in ONNX Runtime for Node and for browsers."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def test_openvino_gives_all_outputs_of_onnx_runtime(name, toy_source, tmp_path):
     inputs = [*source.edge_cases, *(one for one, _ in toy_pairs_of(name)[:4])]
     request = source.feature_requests(source.batch(inputs, 48))
     expected = OnnxRunner(path).run(request)
-    settings = {"INFERENCE_PRECISION_HINT": "f32"}  # or some processors take bfloat16
+    settings = {"INFERENCE_PRECISION_HINT": "f32"}  # some processors default to bfloat16
     model = openvino.Core().compile_model(path, "CPU", settings)
     results = model(request)
     for output in model.outputs:

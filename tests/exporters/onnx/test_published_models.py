@@ -1,4 +1,4 @@
-"""Each model that is published as a .keras file answers in ONNX as Keras does."""
+"""Each model published as a .keras file gives the same answers in ONNX as in Keras."""
 
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from keras_bahdanau.exporters.onnx.onnx_file import unpack
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "translator.keras"
-MODELS = [GOLDEN, *sorted(ROOT.glob("examples/*/models/*.keras"))]  # others are .tflite alone
+# The other models are published only as .tflite.
+MODELS = [GOLDEN, *sorted(ROOT.glob("examples/*/models/*.keras"))]
 COUNT = 40
 
 
 def drawn_inputs(pipeline, random):
-    """Inputs of a source by chance: texts of its tokens, boxes, or tones, pure and fading."""
+    """Draw random inputs for a source: token sequences, boxes, or pure and fading tones."""
     source = pipeline.source
     if source.subwords is not None:
         tokens = [

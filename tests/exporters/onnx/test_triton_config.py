@@ -1,4 +1,4 @@
-"""A repository of Triton has a configuration of the fields that Triton publishes, and the file."""
+"""A Triton repository contains the ONNX file and a configuration with fields from Triton's schema."""
 
 import importlib
 from pathlib import Path
@@ -8,7 +8,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 
 FOLDER = Path(__file__).parents[3] / "export" / "onnx"
 
-# the fields in use of model_config.proto, with their numbers: (type, repeated)
+# Used fields of model_config.proto: name -> (number, type, repeated).
 MESSAGES = {
     "Shape": {"shape": (1, "int64", True)},
     "Input": {
@@ -96,7 +96,7 @@ def test_the_configuration_has_each_tensor_of_the_file(
             kinds = {number: name for name, number in ENUMS["DataType"].items()}
             assert DTYPES[kinds[tensor.data_type]] == value.type
             sizes = [size if isinstance(size, int) else -1 for size in value.shape[1:]]
-            assert list(tensor.dims) == (sizes or [1])  # without the batch
+            assert list(tensor.dims) == (sizes or [1])  # without the batch axis
             assert all(size == -1 or size > 0 for size in tensor.dims)
             if not sizes:
                 assert tensor.HasField("reshape") and not tensor.reshape.shape

@@ -1,4 +1,4 @@
-"""The client of a SavedModel of ids that splits texts: `export/tf_serving/client_ids.mjs`."""
+"""The client that tokenizes text for a SavedModel of ids: `export/tf_serving/client_ids.mjs`."""
 
 import itertools
 import json
@@ -27,7 +27,7 @@ SENTENCES = [
     "one☃e two",
     "two",
 ]
-LONG = "one " * 600  # more tokens than the model takes
+LONG = "one " * 600  # more tokens than the model accepts
 SERVED = 'config {{ name: "{}" base_path: "{}" model_platform: "tensorflow" }}'
 PROGRAM = f"""
 import {{ toLines, wrongOutput }} from "{(KIT / "ids_answers.mjs").as_uri()}";
@@ -44,7 +44,7 @@ LISTED = {
     "source_length": 2,
     "alignment": [[[1, 0], [0.25, 0.75]], [[0, 0], [0, 0]]],
 }
-WRONG = [  # the output that is named, and what is changed
+WRONG = [  # (the output that the error names, the change to the answer)
     *((name, {name: None}) for name in LISTED),
     ("ids", {"ids": []}),
     ("lengths", {"ids": [[5, 3]]}),
@@ -70,7 +70,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node
 
 @pytest.fixture(scope="module")
 def rest():
-    """`client_rest.py`, whose lines and outputs the client prints."""
+    """The module `client_rest`; the client of ids must print the same lines and outputs."""
     with programs() as kit:
         yield kit["client_rest"]
 
@@ -89,7 +89,7 @@ def version(toy_translator, once):
 
 @pytest.fixture(scope="module")
 def server(toy_ids_model, version, tmp_path_factory):
-    """URL of a double of the server, with the model of few signatures and that of all."""
+    """URL of the test double, serving a model with few signatures and one with all of them."""
     config = tmp_path_factory.mktemp("config") / "models.config"
     models = {"few": toy_ids_model.parent, "all": version.parent}
     lines = [SERVED.format(*one) for one in models.items()]
@@ -100,7 +100,7 @@ def server(toy_ids_model, version, tmp_path_factory):
 
 
 def ask(version, server, *options, lines=(), model="all"):
-    """(exit code, lines of standard output, standard error) of the client."""
+    """Run the client. Return (exit code, lines of standard output, standard error)."""
     command = ["node", KIT / "client_ids.mjs", "--model", model, "--server", server, *options]
     data = "".join(f"{line}\n" for line in lines)
     assets = version / "assets.extra"
@@ -109,7 +109,7 @@ def ask(version, server, *options, lines=(), model="all"):
 
 
 def in_node(function, cases):
-    """What a function of `PROGRAM` gives for each case."""
+    """Return the results of a function in `PROGRAM` for each case."""
     program = PROGRAM.replace("FUNCTION", function)
     command = ["node", "--input-type=module", "--eval", program]
     done = subprocess.run(command, input=json.dumps(cases), capture_output=True, encoding="utf-8")
@@ -169,7 +169,7 @@ def test_words_are_linked_as_in_python(rest):
 
 @pytest.mark.slow
 def test_texts_are_those_of_keras(server, toy_ids_model, toy_translator):
-    lines = [*SENTENCES * 5, "one " * 300]  # more than a request holds
+    lines = [*SENTENCES * 5, "one " * 300]  # more than fit in one request
     code, texts, error = ask(toy_ids_model, server, lines=lines, model="few")
     assert code == 0, error
     assert texts[:-1] == [one.text for one in toy_translator.translate(SENTENCES)] * 5
@@ -177,7 +177,7 @@ def test_texts_are_those_of_keras(server, toy_ids_model, toy_translator):
 
 
 def named(options):
-    """The signature of a SavedModel of texts that options of the client ask for."""
+    """Return the signature of a SavedModel of text that matches the client's options."""
     kind = "_prefix" if "--prefix" in options else "_nbest" if "--nbest" in options else ""
     ending = "_with_alignment" if "--alignment" in options else ""
     return f"translate{kind}{ending}" if kind or ending else "serving_default"
@@ -222,7 +222,7 @@ def test_lines_and_json_are_those_of_client_rest(
 
 
 def assert_those_of_keras(answer, expected, aligned):
-    """The outputs of an object of JSON are those of a list of translations, or of the only one."""
+    """Assert that a JSON answer has the values of a list of translations, or of the only one."""
     assert answer["truncated"] is False
     listed = "translations" in answer
     plural = {name: f"{name}s" for name in ("translation", "score", "confidence", "target_length")}
@@ -251,7 +251,7 @@ def assert_those_of_keras(answer, expected, aligned):
 
 
 def links_of(words, answer):
-    """The links of words of a text, in which a character that is copied is part of a word."""
+    """Return word links, counting each copied character as part of the word around it."""
     tokens = [token.replace("<unk>", "x") for token in answer.target_tokens]
     return format_pharaoh(span_links(words, word_spans(tokens), answer.alignment))
 
@@ -265,7 +265,7 @@ def test_characters_that_a_vocabulary_lacks_are_copied_as_in_keras(tmp_path):
     assert card["search"]["replace_unknown"] is True
     compared = exporter.compared(translator)
     assert card["max_batch_bytes"] == largest_batch(compared, BATCH, True)["max_batch_bytes"]
-    lines = copying_speller.TEXTS  # the client escapes what a terminal can not print
+    lines = copying_speller.TEXTS  # the client escapes characters that a terminal can't print
     best = [one.text for one in translator.translate(lines)]
     lists = translator.translate_nbest(lines, 3, prefixes=["é"] * len(lines))
     begun = [[str(number), one.text] for number, row in enumerate(lists) for one in row]

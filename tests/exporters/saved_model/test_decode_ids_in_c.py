@@ -1,4 +1,4 @@
-"""A SavedModel of ids answers in a C program as in Python: `export/tf_serving/decode_ids.c`."""
+"""A SavedModel of ids gives the same answers in C as in Python: `export/tf_serving/decode_ids.c`."""
 
 import json
 import random
@@ -18,7 +18,7 @@ END = 3
 
 
 def missing():
-    """The name of a thing that compiling needs and that this machine lacks, or None."""
+    """Return the name of a compiler or library missing on this machine, or None."""
     try:
         return None if find_library().suffix == ".2" and shutil.which("gcc") else "gcc on Linux"
     except RuntimeError:
@@ -34,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def program(once):
-    """The command that runs it."""
+    """The command that runs the compiled program."""
     library = find_library()
     libraries = [library, library.with_name(library.name.replace("_cc", "_framework"))]
     settings = ["-std=c11", "-pedantic", *STRICT, "-I", library.parent / "include"]
@@ -49,7 +49,7 @@ def program(once):
 
 @pytest.fixture
 def decode(program):
-    """`decode(saved_model, *arguments, data)`: what the program answers, as `answer` does."""
+    """`decode(saved_model, *arguments, data)`: the program's result, in the form of `answer`."""
 
     def run(*arguments, data=b""):
         code, texts, complaints = answer([*program, *arguments], data)
@@ -66,7 +66,7 @@ def sentences(count):
 
 
 def split(texts, version):
-    """Texts as the lines that the program reads."""
+    """Tokenize texts into the input lines that the program reads."""
     vocabulary = version / "assets.extra" / "source.spm"
     rows = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary)).encode(texts)
     lines = (" ".join(map(str, [*ids, END] if ids else [])) for ids in rows)

@@ -1,4 +1,4 @@
-"""The check of a SavedModel finds each thing that a server would refuse, and nothing else."""
+"""The check of a SavedModel finds everything that a server would refuse, and nothing else."""
 
 import shutil
 
@@ -18,7 +18,7 @@ SERVER, BATCHING, REST = (
 
 
 def edit(directory, change):
-    """Changes the first graph of a SavedModel."""
+    """Apply a change to the first graph of a SavedModel."""
     path = directory / "saved_model.pb"
     model = SavedModel.FromString(path.read_bytes())
     change(model.meta_graphs[0])
@@ -172,7 +172,7 @@ def test_output_without_a_name_is_found(tmp_path):
 @pytest.mark.parametrize("shape", [[], [2, 3]])
 def test_input_without_a_batch_axis_is_found(tmp_path, shape):
     def positive(x, _):
-        return tf.where(tf.reshape(x, [-1]) > 0)  # some rows, how many is not known
+        return tf.where(tf.reshape(x, [-1]) > 0)  # an unknown number of rows
 
     save(tmp_path, positive, tf.TensorSpec(shape, tf.float32, "x"))
     assert found(tmp_path) == [(BATCHING, "input 'x' of signature 'answer'")]

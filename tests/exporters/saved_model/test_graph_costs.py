@@ -1,4 +1,4 @@
-"""A graph's memory and work, counted by hand, by TensorFlow, and while it runs."""
+"""A graph's memory and work, as counted by hand, by TensorFlow and while it runs."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ MECHANISMS = [
     "hard alignments, first order, monotonic",
 ]
 PRODUCTS = {"BatchMatMulV2", "Conv2D", "MatMul"}
-# renamed tensors; shapes, which a graph knows before; lists of a loop, which are none outside of it
+# Renamed tensors, shapes (known to a graph beforehand), and a loop's lists (absent outside a loop).
 UNCOUNTED = {"ExpandDims", "Identity", "IdentityN", "Reshape", "Squeeze", "StopGradient"}
 UNCOUNTED |= {"Pack", "Shape", "Unpack", "ZerosLike"}
 IN_PART = {"GatherV2", "ResourceGather", "StridedSlice"}
@@ -43,7 +43,7 @@ def operations(function, *shapes):
 
 
 def looped(body, rounds, x):
-    """`body` of x so many times, unless all of x are small before."""
+    """Apply `body` to x `rounds` times, or until no element of x is greater than 3."""
     return tf.while_loop(
         lambda x: tf.reduce_max(x) > 3, lambda x: [body(x)], [x], maximum_iterations=rounds
     )[0]
@@ -55,7 +55,7 @@ def test_the_tensors_of_a_graph_are_counted_by_their_shapes():
     def graph(known, unknown):
         return root(tf.reshape(root(known), (2, 3))), tf.exp(unknown)
 
-    # two inputs, a root twice and a power, of 4 bytes a number; and the shape (2, 3)
+    # Two inputs, two roots, a power and the shape (2, 3), each with 4 bytes per value.
     expected = 4 * (6 + 10 + 6 + 6 + 10 + 2)
     assert graph_bytes(graph_of(graph, (2, 3), (None,)), unknown=10) == expected
 
@@ -78,7 +78,7 @@ COUNTED = {
         [(5, 2, 3), (3, 4)],
         5 * 2 * 2 * 3 * 4,
     ),
-    # filters of two places and three channels, for each of 2 * 6 places and 5 channels
+    # Filters of two places and three channels, for each of 2 * 6 places and 5 channels.
     "convolution": (
         lambda x, filters: tf.nn.conv1d(x, filters, 1, "SAME"),
         [(2, 6, 3), (2, 3, 5)],
@@ -105,7 +105,7 @@ def test_work_is_as_counted_by_hand(name):
 
 
 def test_a_loop_counts_as_often_as_it_can_run():
-    # x times itself, and the next round; with the maximum of x, two comparisons and an "and"
+    # Per round: x @ x and the counter; per check: the maximum of x, two comparisons and an "and".
     inner = 5 * (2 * 3 * 3 * 3 + 1) + 6 * (9 + 3)
     square = functools.partial(looped, lambda x: tf.matmul(x, x), 5)
     assert operations(square, (3, 3)) == inner
@@ -122,7 +122,7 @@ def test_rounds_that_the_shapes_of_a_batch_tell_are_known():
         return looped(tf.exp, tf.reduce_max(tf.range(tf.shape(x)[1] + 1)), x)
 
     known = operations(lambda x: looped(tf.exp, 3, x), (2, 3))
-    # the number of columns, the next one, so many numbers and their maximum
+    # The number of columns, plus one, a range of that many values, and its maximum.
     assert operations(as_many_as_columns, (2, 3)) - known == 1 + 1 + 4 + 4
 
 
@@ -152,7 +152,7 @@ def test_tensorflow_counts_as_many_products():
 
 @contextlib.contextmanager
 def counting():
-    """Counter of the work of each operation that TensorFlow runs in the block, by its name."""
+    """Counter of the work of each operation that TensorFlow runs in the block, by operation name."""
     work = Counter()
 
     def add(name, inputs, attributes, outputs, *_):
@@ -177,7 +177,7 @@ def counting():
 
 
 def pipeline_of(name):
-    """An untrained pipeline of an option of the tables, or of a kind of source."""
+    """Return an untrained pipeline for an option in the tables or for a kind of source."""
     search = {"beam_width": 2, "max_source_length": LONGEST, "max_length": LONGEST_TARGET}
     keras.utils.set_random_seed(0)
     if name in OPTIONS:
@@ -189,13 +189,13 @@ def pipeline_of(name):
         target = new_subwords()
         sizes = dict.fromkeys(("embedding_units", "units", "attention_units"), 8)
         model = kb.presets.small(source, target, **sizes)
-    # no hypothesis ends before
+    # no hypothesis can end earlier
     search = kb.SearchOptions(**{**search, "min_length": LONGEST_TARGET})
     return kb.Pipeline(source, model, target, search)
 
 
 def full_features(pipeline):
-    """Features of rows that are as long as can be."""
+    """Return features in which every row has the maximum length."""
     draws = np.random.default_rng(0)
 
     def full(spec):
@@ -211,14 +211,14 @@ def full_features(pipeline):
     ("name", "most"),
     [
         *((name, 1.1) for name in ("features", "images", "ink")),
-        ("audio", 1.7),  # a step of a Fourier transform runs as one operation
+        ("audio", 1.7),  # each step of a Fourier transform runs as one operation
         *((name, 1.1) for name in ("convolutions and a task", "joint CTC", "preset luong")),
         *((name, 1.1) for name in ("past and heads between deep LSTMs", "monotonic with coverage")),
         *((name, 1.1) for name in MECHANISMS),
     ],
 )
 def test_the_largest_batch_runs_what_is_counted(name, most):
-    """Each operation of it runs by itself, loops too, so that none is left out or counted twice."""
+    """Every operation runs separately, also in loops, so each is counted exactly once."""
     pipeline = pipeline_of(name)
     features = full_features(pipeline)
     target = tf.fill((ROWS, LONGEST_TARGET), 5)

@@ -1,4 +1,4 @@
-"""Clients and load generator against hostile servers: one line, an exit code, and in time."""
+"""Clients and load generator facing hostile servers: a one-line error, an exit code, no hanging."""
 
 import concurrent.futures
 import contextlib
@@ -18,12 +18,12 @@ import pytest
 from keras_bahdanau.text import Subwords
 
 KIT = Path(__file__).parents[3] / "export" / "tf_serving"
-TIMEOUT, IN_TIME = 0.3, 2.0  # seconds that the clients are told, and may take in all
+TIMEOUT, IN_TIME = 0.3, 2.0  # seconds: the timeout given to clients, and the total time allowed
 
 
 @pytest.fixture(scope="module")
 def kit():
-    """The modules of the kit by name, as its programs see one another."""
+    """The kit's modules by name, importable from each other as its programs import them."""
     names = ("client_rest", "client_grpc", "load")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(KIT)
@@ -33,7 +33,7 @@ def kit():
 
 
 def ask(client, capsys, server, *arguments):
-    """(exit code, standard output, standard error) of a client, which ends in time."""
+    """Run a client within the allowed time. Return (exit code, standard output, standard error)."""
     start = time.monotonic()
     code = client.main(["one", "--server", server, "--timeout", str(TIMEOUT), *arguments])
     assert time.monotonic() - start < IN_TIME
@@ -113,7 +113,7 @@ def test_an_output_of_a_wrong_type_or_size_is_refused(kit, signature, changed):
     rest.checked("translate_with_alignment", 1, [hostile.ALIGNED], "it")
 
 
-MANY = 320_000  # tokens, for which a quadratic client needed 50 seconds
+MANY = 320_000  # tokens; a quadratic client would take 50 seconds
 
 
 @pytest.mark.few(1)
@@ -220,7 +220,7 @@ def test_a_client_of_the_load_that_dies_is_counted(kit):
 
 @contextlib.contextmanager
 def grpc_server(reply):
-    """The address of a gRPC server whose `Predict` gives a reply."""
+    """Yield the address of a gRPC server whose `Predict` returns a given reply."""
     import grpc
     from tensorflow_serving.apis import prediction_service_pb2_grpc
 
@@ -237,7 +237,7 @@ def grpc_server(reply):
 
 
 def response(**outputs):
-    """A function that gives a `PredictResponse` of the good outputs, some of them changed."""
+    """Return a function that makes a `PredictResponse` with valid outputs, some of them changed."""
 
     def reply(context):
         import tensorflow as tf
@@ -254,7 +254,7 @@ def response(**outputs):
 
 
 def proto(*shape, **fields):
-    """A `TensorProto` of any shape, whatever it holds; its dtype is float32 if not given."""
+    """Return a `TensorProto` with any shape, regardless of its content; float32 by default."""
     from tensorflow.core.framework import tensor_pb2
 
     found = tensor_pb2.TensorProto(**{"dtype": 1, **fields})
@@ -327,7 +327,7 @@ def test_names_that_are_no_text_are_refused(kit, capsys, arguments):
 
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory):
-    """The directory of a card and a vocabulary, as beside a SavedModel of ids."""
+    """A directory with a card and a vocabulary, like the one of a SavedModel of ids."""
     folder, model = tmp_path_factory.mktemp("assets"), Subwords.train(["one two"], 20).model
     (folder / "source.spm").write_bytes(model)
     sides = ("source", "target")
@@ -338,7 +338,7 @@ def assets(tmp_path_factory):
 
 
 def ask_in_javascript(assets, port, *options, timeout=TIMEOUT):
-    """(exit code, standard output, standard error) of the client of ids."""
+    """Run the client of ids. Return (exit code, standard output, standard error)."""
     command = ["node", KIT / "client_ids.mjs", "--server", f"http://localhost:{port}"]
     command += [*options, "--timeout", str(timeout), assets, "one"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)

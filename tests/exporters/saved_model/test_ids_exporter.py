@@ -1,4 +1,4 @@
-"""A SavedModel of ids: plain TensorFlow holds all of its graph, and a client finds its files."""
+"""A SavedModel of ids: its graph needs only plain TensorFlow, and a client finds its files."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ SIGNATURES = {
 
 
 def ask(version, requests):
-    """Answers by TensorFlow's C library alone."""
+    """Return answers computed with TensorFlow's C library, without text operations."""
     return timed_in_clean_process(version, requests, text_operations=False)[0]
 
 
@@ -38,7 +38,7 @@ def operations(version):
 
 
 def test_the_graph_has_tensorflows_own_operations_only(toy_ids_model, toy_saved_model):
-    own = set(dir(tf.raw_ops))  # whatever else this process has loaded
+    own = set(dir(tf.raw_ops))  # regardless of what else this process has loaded
     assert operations(toy_ids_model) <= own
     assert {op for op in operations(toy_saved_model) - own if op.startswith("Sentencepiece")}
 
@@ -97,7 +97,7 @@ def test_frames_are_served_as_they_are(tmp_path):
     assert not (version / "assets.extra" / "source.spm").exists()
     assert (version / "assets.extra" / "target.spm").read_bytes() == pipeline.target.model
     inputs = frames_of(7, 2, 7)
-    values = np.full((3, 7, 3), np.nan, np.float32)  # also behind the lengths
+    values = np.full((3, 7, 3), np.nan, np.float32)  # NaN also after the end of each row
     for row, one in zip(values, inputs, strict=True):
         row[: len(one)] = one
     lengths = np.array([7, 2, 99], np.int32)
@@ -119,7 +119,7 @@ def test_words_of_the_source_are_not_left_to_clients_to_copy(toy_translator, tmp
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_a_graph_is_compared_with_a_search_of_the_same_tokens(toy_translator, copies):
-    """What is copied is an unknown token, which a search without copies would not write."""
+    """Copied tokens count as unknown tokens, which a search without copying would not write."""
     search = dataclasses.replace(toy_translator.search, replace_unknown=copies)
     compared = IdsSavedModelExporter().compared(toy_translator.searching(search)).search
     assert (compared.write_unknown, compared.replace_unknown) == (copies, False)

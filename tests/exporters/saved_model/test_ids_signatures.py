@@ -1,4 +1,4 @@
-"""Every signature of a SavedModel of ids answers as Keras does, whatever it is asked."""
+"""Every signature of a SavedModel of ids answers any request as Keras does."""
 
 import concurrent.futures
 import functools
@@ -25,11 +25,11 @@ SIGNATURES = {
     "decode_ids_nbest": {"source", "source_length"},
     "score_ids": {"source", "source_length", "target", "target_length"},
 }
-EACH_SIGNATURE = [  # the graphs between these two take the same ids
+EACH_SIGNATURE = [  # the graphs between the first and the last take the same ids
     pytest.param(name, marks=pytest.mark.slow if name.startswith("decode_ids_") else ())
     for name in SIGNATURES
 ]
-HOSTILE = [  # ids, source_length, and the ids that they count as
+HOSTILE = [  # (ids, source_length, the ids that they are read as)
     ([LARGEST, -5, -LARGEST - 1, END], 4, [UNKNOWN, UNKNOWN, UNKNOWN, END]),
     ([5, 6, 7, END], -1, []),
     ([5, 6, 7, END], -LARGEST - 1, []),
@@ -39,16 +39,16 @@ HOSTILE = [  # ids, source_length, and the ids that they count as
     ([5, 6, 48, 47], 4, [5, 6, UNKNOWN, 47]),
     ([END, 2, UNKNOWN, 2], 4, [END, 2, UNKNOWN, 2]),
 ]
-EMPTY = [(0, 3), (0, 0), (2, 0)]  # rows, columns
+EMPTY = [(0, 3), (0, 0), (2, 0)]  # (rows, columns)
 
 
 def ask(version, requests):
-    """Answers by TensorFlow's C library alone."""
+    """Return answers computed with TensorFlow's C library, without text operations."""
     return timed_in_clean_process(version, requests, text_operations=False)[0]
 
 
 def padded(name, rows):
-    """Two arguments of a request, padded as a server does: with the first id of a row."""
+    """Return a request's two arguments, padded like on a server: with the first id of each row."""
     lengths = [len(row) for row in rows]
     width = max(1, *lengths)
     ids = [[*row, *[row[0] if len(row) else 0] * (width - len(row))] for row in rows]
@@ -57,7 +57,7 @@ def padded(name, rows):
 
 @pytest.fixture(scope="module")
 def client(toy_ids_model):
-    """What a program in any language has: `client(side)`, a SentencePiece processor."""
+    """What a client in any language has: `client(side)` returns a SentencePiece processor."""
     extra = toy_ids_model / "assets.extra"
     vocabularies = json.loads((extra / "card.json").read_bytes())["vocabularies"]
     files = {side: str(extra / name) for side, name in vocabularies.items()}
@@ -69,7 +69,7 @@ def with_end(rows):
 
 
 def warm_up(version):
-    """The requests that a server replays."""
+    """Yield the warm-up requests that a server replays."""
     from tensorflow_serving.apis import prediction_log_pb2
 
     file = version / "assets.extra" / "tf_serving_warmup_requests"
@@ -80,7 +80,7 @@ def warm_up(version):
 
 
 def hostile_requests():
-    """Each signature twice: as nobody should ask it, and by what that counts as."""
+    """Yield two requests per signature: one with invalid values, one with what they are read as."""
     ids, lengths, tame = zip(*HOSTILE, strict=True)
     plain = {**padded("source", [[5, 6, END]] * len(HOSTILE)), **padded("target", tame)}
     for name in SIGNATURES:
@@ -102,7 +102,7 @@ def empty_requests():
 
 @pytest.fixture(scope="module")
 def answers(toy_ids_model):
-    """Function of a signature: answers to its requests of nobody's ids, from one process."""
+    """Function of a signature: answers to hostile and empty requests, from one process."""
 
     @functools.cache
     def answers_of(signature):
@@ -115,7 +115,7 @@ def answers(toy_ids_model):
 
 @pytest.fixture(scope="module")
 def client_answers(toy_ids_model, client, toy_translator):
-    """Answers to a client's requests, from one process; `SENTENCES` split by the client."""
+    """Answers to a client's requests, from one process; the client tokenizes `SENTENCES`."""
     source = padded("source", with_end(client("source").encode(SENTENCES)))
     requests = {name: (name, source) for name in SIGNATURES if name != "score_ids"}
     best = [result.text for result in toy_translator.translate(SENTENCES)]
@@ -131,7 +131,7 @@ def text_of(client, ids):
 
 
 def words_of(result):
-    """The number of the word of each target token of a `Translation`."""
+    """Return, for each target token of a `Translation`, the number of its word, or -1."""
     numbers = {
         place: number
         for number, word in enumerate(result.words)
@@ -194,10 +194,10 @@ def test_any_ids_and_lengths_get_the_answer_of_what_they_count_as(answers, toy_t
     assert toy_translator.source.size == toy_translator.target.vocabulary_size == 48
     wild, tame = answers(name)[f"wild {name}"], answers(name)[f"tame {name}"]
     for key in wild:
-        if name == "score_ids" and wild[key].ndim == 2:  # a token of each column of the target
+        if name == "score_ids" and wild[key].ndim == 2:  # one entry per column of the target
             width = min(wild[key].shape[1], tame[key].shape[1])
             wild[key], tame[key] = wild[key][:, :width], tame[key][:, :width]
-        # summed over another width
+        # The sums have different widths.
         np.testing.assert_allclose(wild[key], tame[key], rtol=1e-6, atol=1e-6, err_msg=key)
     score = wild["scores"][:, 0] if "scores" in wild else wild["score"]
     assert score.shape == (len(HOSTILE),) and np.isfinite(score).all()
@@ -232,7 +232,7 @@ model_config_list {{ config {{ name: "en-de-ids" base_path: "{}" model_platform:
 
 @pytest.fixture(scope="module")
 def server(toy_ids_model, tmp_path_factory):
-    """URL of a double of the server, which batches."""
+    """URL of a test double of the server that batches requests."""
     config = tmp_path_factory.mktemp("config") / "models.config"
     config.write_text(SERVED.format(toy_ids_model.parent))
     flags = ["--enable_batching", "--enable_per_model_batching_parameters"]

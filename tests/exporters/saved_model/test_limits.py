@@ -1,4 +1,4 @@
-"""No request makes a server's batch longer or larger than the card says, nor harms another row."""
+"""No request exceeds the batch limits on a SavedModel's card or affects another row."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ def ids(name, *rows):
     return {name: np.array(padded, np.int32), f"{name}_length": np.array(lengths, np.int32)}
 
 
-BEGINNINGS = {  # what is too long, and its beginning
+BEGINNINGS = {  # an input that is too long, and its beginning
     "alone": [("translate_with_alignment", texts(text)) for text in (LONG, CUT)],
     "beside": [("translate_with_alignment", texts(*SHORT, text)) for text in (LONG, CUT)],
     "ids": [("decode_ids", ids("source", row)) for row in (IDS, [*IDS[: LONGEST - 1], END])],
@@ -61,7 +61,7 @@ def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(toy_answers, toy_tr
 
 
 def test_rows_beside_a_long_one_are_answered_as_alone(toy_answers):
-    """Numbers to the last bits, in which any two batches of different widths differ."""
+    """Floats match only nearly: batches of different widths differ in the last bits."""
     beside = toy_answers["beside long"]
     assert beside["truncated"].tolist() == [False] * len(SHORT) + [True]
     assert beside["source_tokens"].shape == (len(SHORT) + 1, LONGEST)
@@ -86,7 +86,8 @@ def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(to
         for request in ("beside long", "beside others")
     )
     assert one["alignment"].shape[1] == LONGEST and one["alignment"].any()
-    # lists are as long as the longest of the batch: here empty, or 0, behind the row's own
+    # Lists have the length of the longest in the batch; after a row's own values they are empty or
+    # 0.
     for name in ("target_tokens", "alignment"):
         time = min(len(one[name]), len(other[name]))
         assert not one[name][time:].any() and not other[name][time:].any()
@@ -159,8 +160,8 @@ def test_the_card_states_the_limits(toy_saved_model):
         "max_source_bytes": 32 * LONGEST,
         "max_target_length": LONGEST_TARGET,
     }
-    assert size > 4 * 64 * 5 * LONGEST_TARGET * LONGEST  # the alignment of 5 hypotheses alone
-    assert work > 64 * 5 * LONGEST_TARGET**2 * LONGEST  # which each step writes
+    assert size > 4 * 64 * 5 * LONGEST_TARGET * LONGEST  # the alignments of 5 hypotheses alone
+    assert work > 64 * 5 * LONGEST_TARGET**2 * LONGEST  # every step writes them
     described = describe(toy_saved_model)
     assert "512 positions or 16,384 bytes" in described
     assert f"{work / 1e9:,.1f} billion operations suffice for any batch" in described
@@ -176,7 +177,7 @@ def test_a_limit_that_is_none_is_refused(value):
 def test_an_export_may_have_a_limit_of_its_own(toy_translator, tmp_path):
     lines = []
     path = export_saved_model(toy_translator, tmp_path, say=lines.append, max_source_length=9)
-    assert "100.00%" in "\n".join(lines)  # of Keras under the same limit
+    assert "100.00%" in "\n".join(lines)  # compared with Keras under the same limit
     assert json.loads((path / CARD_PATH).read_bytes())["max_source_length"] == 9
     (found,) = run_in_clean_process(path, [("translate_with_alignment", texts("one " * 20))])
     assert found["truncated"].tolist() == [True] and found["source_length"].tolist() == [9]
@@ -190,7 +191,7 @@ def test_the_worst_batch_takes_no_more_memory_than_the_card_says(
     monkeypatch.setattr(type(toy_translator.source), "edge_cases", ["", "one"])
     options = dataclasses.replace(
         toy_translator.search,
-        min_length=LONGEST_TARGET,  # no hypothesis ends before
+        min_length=LONGEST_TARGET,  # no hypothesis can end earlier
         replace_unknown=replace_unknown,
     )
     path = export_saved_model(toy_translator.searching(options), tmp_path / "worst")
@@ -200,14 +201,14 @@ def test_the_worst_batch_takes_no_more_memory_than_the_card_says(
         text=True,
         check=True,
     )
-    print(done.stdout)  # with -s: the table of CHANGELOG
+    print(done.stdout)  # with -s, prints the table in CHANGELOG
     *lines, last = done.stdout.splitlines()[1:]
     rows = [line.split() for line in lines]
     assert [int(row[1]) for row in rows] == [1, 64] * 4
     taken = [float(row[4]) for row in rows]
     bound = float(rows[0][5])
     assert bound / 20 < max(taken) <= bound
-    # seconds are the machine's: it is their number of operations that has a bound
+    # Seconds depend on the machine, so the bound is on the number of operations.
     slowest = max(float(row[3]) for row in rows)
     work = json.loads((path / CARD_PATH).read_bytes())["max_batch_operations"]
     assert last.startswith(f"{slowest:.2f} s for at most {work / 1e9:,.1f} billion operations: ")

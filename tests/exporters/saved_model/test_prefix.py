@@ -1,4 +1,4 @@
-"""SavedModels that give the texts which begin with a prefix, and the clients that ask for them."""
+"""SavedModels that complete a prefix, and the clients that request completions."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ LONG = "eins " * 300
 
 @pytest.fixture(scope="module")
 def version(toy_translator, once):
-    """A SavedModel of the toy with the signatures beside: the path of version 1."""
+    """A SavedModel of the toy with prefix and alignment signatures: the path of version 1."""
 
     def write(path):
         signatures = "prefix", "alignments"
@@ -89,7 +89,7 @@ def test_texts_with_a_prefix_are_those_of_keras(version, expected):
 
 
 def numbers_of(one):
-    """The number of the word of each target token of a `Translation`."""
+    """Return the number of the word of each target token of a `Translation`."""
     numbers = np.full(len(one.target_tokens), -1)
     for number, word in enumerate(one.words):
         numbers[word.first : word.last + 1] = number
@@ -97,7 +97,7 @@ def numbers_of(one):
 
 
 def assert_aligned(found, lists, texts=None):
-    """The lists of an answer are those of Keras, with the tokens and the alignment of each text."""
+    """Assert that an answer's lists equal Keras's, including each text's tokens and alignment."""
     lengths = found["target_lengths" if texts else "lengths"]
     for row, hypotheses in enumerate(lists):
         sources = found["source_length"][row]
@@ -134,7 +134,7 @@ def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expec
     plain, plainly_begun, nbest, prefix = run_in_clean_process(version, requests)
     assert_aligned(nbest, toy_translator.translate_nbest(SENTENCES), texts=True)
     assert_aligned(prefix, expected, texts=True)
-    assert any(-1 < word for word in prefix["token_words"][3, 0])  # of an unknown one
+    assert any(-1 < word for word in prefix["token_words"][3, 0])  # the word of an unknown token
     for short, whole in ((plain, nbest), (plainly_begun, prefix)):
         for name, value in short.items():
             np.testing.assert_array_equal(whole[name], value, err_msg=name)
@@ -142,7 +142,7 @@ def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expec
 
 @pytest.mark.slow
 def test_words_are_those_of_the_text_where_unknown_ones_are_copied(toy_translator):
-    """In the answer, and in the links that a client prints: "er" is of the word before it."""
+    """This holds in the answer and in a client's links: "er" belongs to the copied word before it."""
     search = dataclasses.replace(toy_translator.search, beam_width=1, replace_unknown=True)
     copying = toy_translator.searching(search)
     function, _ = signatures_of(copying, ("prefix", "alignments"))[
@@ -208,7 +208,7 @@ def test_the_version_is_compared_checked_and_states_its_memory(version, toy_save
     assert card["signatures"] == plain["signatures"]
     assert card["max_batch_bytes"] > plain["max_batch_bytes"]
     assert card["parity"][1]["nbest"] == plain["parity"][1]["nbest"] == 1
-    assert 0 < card["parity"][1]["alignment"] < 1e-5  # of lists, too
+    assert 0 < card["parity"][1]["alignment"] < 1e-5  # the lists are compared, too
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Any bytes in, a well-formed answer out; and no half version, whenever an export is killed."""
+"""Any bytes get a well-formed answer, and a killed export never leaves an incomplete version."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ print("done", flush=True)
 
 
 def assert_total(answers, count, alone):
-    """Check the answers to `byte_requests(count, alone)`."""
+    """Assert well-formed answers to `byte_requests(count, alone)`, independent of the batch."""
     translations = [answer["translation"].tolist() for answer in answers]
     batches = translations[: len(translations) - alone]
     together = [text for texts in batches for text in texts]
@@ -46,7 +46,7 @@ def test_ten_thousand_byte_strings_get_an_answer(toy_saved_model):
 
 @pytest.mark.slow
 def test_the_release_of_the_server_gives_the_same_bits(toy_saved_model, tmp_path):
-    """The newest tagged server is TensorFlow 2.20; this needs the package index."""
+    """The newest server release uses TensorFlow 2.20. This test needs the package index."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "old"], check=True)
     old = tmp_path / "old" / "bin" / "python"
     packages = ["tensorflow==2.20.0", "tensorflow-text==2.20.0"]
@@ -55,7 +55,7 @@ def test_the_release_of_the_server_gives_the_same_bits(toy_saved_model, tmp_path
     requests = [
         (name, {"text": some})
         for name in ("translate_with_alignment", "translate_nbest")
-        for some in np.split(texts, 4)  # a request may have 64 rows
+        for some in np.split(texts, 4)  # a request may have at most 64 rows
     ]
     new_answers = run_in_clean_process(toy_saved_model, requests)
     old_answers = run_in_clean_process(toy_saved_model, requests, python=old)
@@ -77,7 +77,7 @@ def test_exports_at_the_same_time_both_succeed(toy_translator, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_export_leaves_no_half_version(toy_translator, tmp_path):
-    """Nor a process; what it leaves of its draft is gone after the next export."""
+    """It leaves no process either, and the next export removes what is left of its draft."""
     toy_translator.save(tmp_path / "toy.keras")
     with _begin(tmp_path, "whole") as child:
         start = time.monotonic()
@@ -99,7 +99,7 @@ def test_a_killed_export_leaves_no_half_version(toy_translator, tmp_path):
 
 
 def _begin(directory, name):
-    """An export that has loaded its translator."""
+    """Start an export and wait until it has loaded its translator."""
     child = subprocess.Popen(
         [sys.executable, "-c", EXPORT, directory / "toy.keras", directory / name],
         stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""Both clients, and a real artefact, against the test double of TensorFlow's model server.
+"""Both clients, with a real artefact, against the test double of TensorFlow's model server.
 
-The double runs with the flags of the kit's Dockerfile and the kit's configuration files. Expected
-is what the artefact answers in a clean process.
+The double runs with the flags in the kit's Dockerfile and with the kit's configuration files. The
+expected values are the answers of the artefact in a clean process.
 """
 
 import concurrent.futures
@@ -34,7 +34,7 @@ LINES = {
     "decode_ids": ["5 6 7 3", "4", "", "9999 -1 3", "6 3"],
     "score_pair": ["one two\teins zwei", "one\tfünf", "\t", "three five four\tdrei vier"],
 }
-LENGTHS = {  # of what a server pads, the axes that do not count the rows
+LENGTHS = {  # lengths, by output, of the padded axes other than the batch
     "source_tokens": ["source_length"],
     "alignment": ["target_length", "source_length"],
     "ids": ["length"],
@@ -48,20 +48,20 @@ TOLERANCE = {
 
 @pytest.fixture(scope="module")
 def kit():
-    """The modules of the kit by name."""
+    """The kit's modules by name."""
     with programs() as modules:
         yield modules
 
 
 @pytest.fixture(scope="module")
 def model(toy_saved_model):
-    """The directory of an exported model, which has one version."""
+    """The directory of an exported model with one version."""
     return toy_saved_model.parent
 
 
 @pytest.fixture(scope="module")
 def ports(model, tmp_path_factory):
-    """The ports of a double that serves the model as the Dockerfile says."""
+    """The ports of a double that serves the model as in the Dockerfile."""
     with served(model, tmp_path_factory.mktemp("config")) as ports:
         yield ports
 
@@ -81,7 +81,7 @@ def offline(kit, model):
 
 @pytest.fixture(params=CLIENTS)
 def client(request, kit, ports):
-    """Runs one of the clients; gives its exit code."""
+    """Function that runs one of the clients and returns its exit code."""
     server = CLIENTS[request.param].format(**ports)
     return lambda *arguments: kit[request.param].main(["--server", server, *arguments])
 
@@ -110,7 +110,7 @@ def _cut(value, lengths):
 
 
 def assert_same(answer, expected):
-    """Texts, ids and lengths are equal, numbers nearly; padding does not count."""
+    """Assert equal texts, ids and lengths, and nearly equal floats, ignoring padding."""
     assert answer.keys() == expected.keys()
     of_tokens = ["target_length" if "target_length" in expected else "length"]
     lengths = {**LENGTHS, **dict.fromkeys(("target_tokens", *OF_TOKENS), of_tokens)}
@@ -126,7 +126,7 @@ def assert_same(answer, expected):
 
 
 def get(ports, path, body=None):
-    """The status and the JSON answer of the REST port."""
+    """Return the status and the JSON answer of the REST port."""
     url = f"http://localhost:{ports['rest']}{path}"
     try:
         with urllib.request.urlopen(url, body) as response:
@@ -137,13 +137,13 @@ def get(ports, path, body=None):
 
 
 def line_of(signature, answer, number):
-    """What a client prints, said with the library's functions."""
+    """Return the text that a client prints, built with the library's functions."""
     match signature:
         case "serving_default":
             return answer["translation"]
         case "translate_nbest":
             best = [*zip(answer["translations"], answer["scores"], strict=True)]
-            best = best[:1] + [one for one in best[1:] if one[1] > -1e8]  # the places that are full
+            best = best[:1] + [one for one in best[1:] if one[1] > -1e8]  # without the empty places
             return "\n".join(f"{number} ||| {text} ||| {score:.4f}" for text, score in best)
         case "decode_ids":
             return " ".join(str(number) for number in answer["ids"][: answer["length"]])
@@ -172,8 +172,9 @@ def test_the_version_brings_its_own_batching(model):
     own = configuration.read(
         model / "1" / "batching_params.pbtxt", configuration.BatchingParameters
     )
-    assert own.max_batch_size.value >= 32  # what the clients send at once
-    assert not own.pad_variable_length_inputs  # or requests of different rank end the server
+    assert own.max_batch_size.value >= 32  # the number of rows that the clients send together
+    # With padding, requests of different rank would crash the server.
+    assert not own.pad_variable_length_inputs
     assert not own.HasField("enable_large_batch_splitting")  # the parts would differ in width
 
 
@@ -187,7 +188,8 @@ def test_both_labels_are_served_from_the_start(ports):
 def test_the_probes_ask_for_what_there_is(ports):
     manifest = (KIT / "kubernetes" / "deployment.yaml").read_text(encoding="utf-8")
     paths = re.findall(r"path: (/v1/\S+)", manifest)
-    assert len(paths) == 3 and "tcpSocket" not in manifest  # ready, started, alive: over REST
+    # The startup, readiness and liveness probes all use REST.
+    assert len(paths) == 3 and "tcpSocket" not in manifest
     assert [get(ports, path)[0] for path in set(paths)] == [200, 200]
 
 
@@ -473,10 +475,11 @@ def test_the_commands_of_the_readme_run(ports, tmp_path):
         "load.py": f"load.py --server {rest}",
         "curl": "curl --fail",
         "localhost:8501": f"localhost:{ports['rest']}",
-        "localhost:8080": f"localhost:{ports['rest']}",  # where the gateway listens
+        "localhost:8080": f"localhost:{ports['rest']}",  # the address of the gateway
         "python ": f"{sys.executable} ",
     }
-    commands = [line for line in commands if "_bytes" not in line]  # of models that read files
+    # Without the commands for models that read files.
+    commands = [line for line in commands if "_bytes" not in line]
     assert len(commands) > 10
     for command in commands:
         for written, here in servers.items():
@@ -488,12 +491,12 @@ def test_the_commands_of_the_readme_run(ports, tmp_path):
 
 
 def _sizes(ports):
-    """How often batches of which size have run, by signature."""
+    """Return, by signature, the number of batches of each size that have run."""
     return get(ports, "/serving_double/batches")[1]["translator"]["1"]
 
 
 def _merged(ports):
-    """How many batches had more than one row."""
+    """Return the number of batches with more than one row."""
     counts = [count for sizes in _sizes(ports).values() for count in sizes.items()]
     return sum(count for size, count in counts if size != "1")
 

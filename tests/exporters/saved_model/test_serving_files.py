@@ -1,4 +1,4 @@
-"""Both clients send files of images and of sound to a real artefact on the double."""
+"""Both clients send image and sound files to a real artefact on the test double."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ NUMBERS = [(0, 1), (3, 2), (1,), (2, 2)]
 
 @pytest.fixture(scope="module")
 def kit():
-    """The modules of the kit by name."""
+    """The kit's modules by name."""
     with programs() as modules:
         yield modules
 

@@ -1,4 +1,4 @@
-"""Every file of a SavedModel's version is as its card says, or `check` names it."""
+"""`check` names every file in a SavedModel's version that differs from its card."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "0.1.0" / "saved_model.zip"
 
 @pytest.fixture
 def version(toy_saved_model, tmp_path):
-    """A copy of the toy's version to damage."""
+    """A copy of the toy's version that a test may damage."""
     return shutil.copytree(toy_saved_model, tmp_path / "translator" / "1")
 
 
@@ -39,7 +39,7 @@ def named(findings):
 
 
 def rewrite(version, content):
-    """Give a version another card, with a seal that fits."""
+    """Replace a version's card and write a matching seal."""
     (version / CARD).write_bytes(content)
     (version / SEAL).write_text(f"{hashlib.sha256(content).hexdigest()}  card.json\n")
 

@@ -1,4 +1,4 @@
-"""Matrices of 4 bits: the numbers, the products, and what keeps 8 bits."""
+"""Matrices in 4 bits: their values, their products, and the tensors that stay in 8 bits."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ IDS = tf.TensorSpec([1, 6], tf.int32, "x")
 
 
 def floats_of(directory, function, spec):
-    """A model of floats as the converter gives it; its signature is `decode`."""
+    """Convert a function to a float model with the signature `decode`."""
     model = Model(function, spec)
     tf.saved_model.save(model, directory / "saved", signatures={"decode": model.answer})
     return tf.lite.TFLiteConverter.from_saved_model(str(directory / "saved")).convert()
@@ -30,7 +30,7 @@ def answer(model, x):
 
 
 def sizes(model):
-    """Bytes of the constants with a scale, by the name of their type."""
+    """Return the sizes in bytes of the constants that have a scale, each with the name of its type."""
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
     names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
     found = {}
@@ -43,18 +43,18 @@ def sizes(model):
 
 
 def rounded(weight, axis):
-    """The nearest of 255 steps, in float64; `axis` is that along which they are shared."""
+    """Round to the nearest of 255 levels, in float64, with one scale for all values along `axis`."""
     weight = weight.astype(np.float64)
     scale = np.abs(weight).max(axis=axis, keepdims=True) / 127
     return np.rint(weight / scale) * scale
 
 
 def rounded_to_4_bits(matrix):
-    """The nearest of 15 steps of each column, of the width with the least error, in float64."""
+    """Round each column to 15 levels, with the step size of the least error, in float64."""
     matrix = matrix.astype(np.float64)
     largest = np.abs(matrix).max(axis=0)
     widest = np.where(largest, largest, 1.0) / 7
-    scales = np.arange(50, 101, 5)[:, None, None] / 100 * widest  # -> (widths tried, 1, outputs)
+    scales = np.arange(50, 101, 5)[:, None, None] / 100 * widest  # -> (sizes tried, 1, outputs)
     tried = np.clip(np.rint(matrix / scales), -7, 7) * scales
     best = np.square(tried - matrix).sum(axis=1).argmin(axis=0)
     return tried[best, :, np.arange(len(best))].T
@@ -67,7 +67,7 @@ def rounded_to_4_bits(matrix):
 def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     inputs, outputs, rows, tmp_path
 ):
-    columns = RANDOM.uniform(0.01, 10, size=outputs)  # of very different sizes
+    columns = RANDOM.uniform(0.01, 10, size=outputs)  # with very different magnitudes
     matrix = (RANDOM.normal(size=(inputs, outputs)) * columns).astype(np.float32)
     spec = tf.TensorSpec([rows, inputs], tf.float32, "x")
     before = floats_of(tmp_path, lambda x, _: x @ matrix + tf.range(float(outputs)), spec)
@@ -75,19 +75,19 @@ def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     nearest = rounded_to_4_bits(matrix)
     expected = x @ nearest + np.arange(outputs)
     new = rewritten(before, "int4")
-    # the input has 255 steps a row, and each number is off by half a step at most
+    # The input has 255 levels per row, so each value is off by at most half a step.
     step = np.ptp(x, axis=1, keepdims=True) / 255
     error = np.abs(answer(new, x) - expected)
     assert (error <= step * np.abs(nearest).sum(axis=0) / 2 + 1e-3).all()
     assert error.mean() < np.abs(x @ matrix - x @ nearest).mean() / 5
-    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]  # and no bias, however long
+    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]  # and the bias is never rounded
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
 @pytest.mark.slow
 def test_zeros_and_small_matrices_stay(tmp_path):
     small, matrix = np.eye(31, dtype=np.float32), RANDOM.normal(size=(31, 40)).astype(np.float32)
-    matrix[:, 3] = 0  # an output without a scale
+    matrix[:, 3] = 0  # an output that has no scale
     spec = tf.TensorSpec([1, 31], tf.float32, "x")
     new = rewritten(floats_of(tmp_path, lambda x, _: x @ small @ matrix, spec), "int4")
     x = np.ones((1, 31), np.float32)
@@ -97,7 +97,7 @@ def test_zeros_and_small_matrices_stay(tmp_path):
 
 
 def tied_to(table):
-    """Rows of a table, and the products of what is made of them with it."""
+    """Return a function that looks up rows of a table and multiplies their tanh by the same table."""
 
     def tied(x, _):
         rows = tf.gather(table, x[0])  # (6, 48)
@@ -114,19 +114,20 @@ def test_a_small_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
     nearest = rounded(TABLE, axis=None)
     np.testing.assert_allclose(found[:, :48], nearest[ids[0]], atol=1e-6)
     np.testing.assert_allclose(found[:, 48:], np.tanh(nearest[ids[0]]) @ nearest.T, atol=0.15)
-    assert sizes(new) == [("int8", TABLE.size)]  # once
+    assert sizes(new) == [("int8", TABLE.size)]  # stored once
 
 
 def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp_path):
-    rows = RANDOM.uniform(0.1, 10, size=(1400, 1))  # of very different sizes
+    rows = RANDOM.uniform(0.1, 10, size=(1400, 1))  # with very different magnitudes
     table = (RANDOM.normal(size=(1400, 48)) * rows).astype(np.float32)
     new = rewritten(floats_of(tmp_path, tied_to(table), IDS), "int4")
     ids = np.array([[1, 1399, 0, 5, 5, 740]], np.int32)
     found, nearest = answer(new, ids), rounded_to_4_bits(table.T).T
     np.testing.assert_allclose(found[:, :48], nearest[ids[0]], rtol=1e-5, atol=1e-6)
     error = np.abs(found[:, 48:] - np.tanh(nearest[ids[0]]) @ nearest.T)
-    assert (error <= 2 / 255 * np.abs(nearest).sum(axis=1) / 2 + 1e-3).all()  # as a product's input
-    assert sizes(new) == [("int4", table.size // 2)]  # once
+    # The product's input is rounded to 8 bits.
+    assert (error <= 2 / 255 * np.abs(nearest).sum(axis=1) / 2 + 1e-3).all()
+    assert sizes(new) == [("int4", table.size // 2)]  # stored once
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
@@ -138,7 +139,7 @@ def test_a_large_table_that_no_product_shares_has_its_scales_once(tmp_path):
     ids = np.array([[1, 39, 0, 5, 5, 19999]], np.int32)
     nearest = rounded_to_4_bits(table[ids[0]].T).T
     np.testing.assert_allclose(answer(new, ids), nearest, rtol=1e-5, atol=1e-6)
-    assert len(new) < table.size // 2 + 20000 * 4 + 4096  # numbers, scales, and the graph
+    assert len(new) < table.size // 2 + 20000 * 4 + 4096  # values, scales and the graph
 
 
 @pytest.mark.slow
@@ -157,7 +158,7 @@ def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(new))
     codes = [tree.operatorCodes[one.opcodeIndex] for one in tree.subgraphs[0].operators]
     products = [one.builtinCode for one in codes].count(schema.BuiltinOperator.FULLY_CONNECTED)
-    assert products == 4  # of two vectors and of both signs
+    assert products == 4  # for two vectors, each split by sign
 
 
 @pytest.mark.slow

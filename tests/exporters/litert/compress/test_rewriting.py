@@ -1,4 +1,4 @@
-"""The rewritten model is smaller, answers the same, and rounds less."""
+"""The rewritten model is smaller, gives the same outputs, and rounds fewer values."""
 
 import numpy as np
 import pytest
@@ -27,18 +27,18 @@ def convolved(x, _):
 
 
 def placed(x, _):
-    """A convolution whose values get those of their places."""
+    """A convolution with a value added to each position."""
     return convolved(x, None)[..., :1] + PLACES
 
 
 def projected(x, _):
-    """The product of a joined vector, the second part of which is a hundredth of the first."""
+    """The product of a concatenation whose second part is 100 times smaller than the first."""
     parts = [tf.tanh(x[:, :180]), tf.tanh(x[:, 180:]) / 100]
     return tf.concat(parts, axis=1) @ MATRIX + tf.range(40.0)
 
 
 def summed(x, _):
-    """Ten times x, by a loop that begins with zeros, and the number of its steps."""
+    """Ten times x, computed by a loop that starts with zeros, plus 2 to the number of its steps."""
     zeros, ones = tf.zeros([4, 300]), tf.ones([4, 300], tf.int32)
     rows, counts, _ = tf.while_loop(
         lambda rows, counts, step: step < 10,
@@ -64,7 +64,7 @@ def loop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def convolution(tmp_path_factory):
-    """One of floats, the filter of 8 bits."""
+    """A float convolution whose filter is stored in 8 bits."""
     directory = tmp_path_factory.mktemp("convolution")
     return converted(directory, convolved, FRAMES, optimizations=[tf.lite.Optimize.DEFAULT])
 
@@ -80,15 +80,15 @@ def tree_of(model):
 @pytest.mark.slow
 def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     frames = np.random.default_rng(1).normal(size=(64, 8))
-    frames[40, 3] = 1000.0  # would make the steps of 8 bits 4 wide, for all frames
-    scales = np.abs(FILTER.astype(np.float64)).max(axis=(0, 1)) / 127  # one a channel
+    frames[40, 3] = 1000.0  # would make the 8-bit steps 4 wide in every frame
+    scales = np.abs(FILTER.astype(np.float64)).max(axis=(0, 1)) / 127  # one per channel
     rounded = np.rint(FILTER / scales) * scales
     expected = sum(frames[place : place + 60] @ rounded[place] for place in range(5))
     x = frames[np.newaxis].astype(np.float32)
     (before,), (after,) = answer(convolution, x), answer(rewritten(convolution, "int8"), x)
-    assert np.abs(before - expected).max() > 1  # the converter's own
+    assert np.abs(before - expected).max() > 1  # the error of the converter's own rounding
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-3)
-    assert len(rewritten(convolution, "int8")) < len(convolution)  # the filter is still of 8 bits
+    assert len(rewritten(convolution, "int8")) < len(convolution)  # the filter remains in 8 bits
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path)
     optimized = {"optimizations": [tf.lite.Optimize.DEFAULT]}
     before = converted(tmp_path / "int8", placed, FRAMES, **optimized)
     after = rewritten(before, "int8")
-    assert len(after) < len(before) - 2.5 * PLACES.size  # 3, but for the scales
+    assert len(after) < len(before) - 2.5 * PLACES.size  # 3 bytes saved per value, less the scales
     scale = np.abs(PLACES.astype(np.float64)).max(axis=0) / 127  # one for each column
     tables = [answer(model, x) - answer(model, x)[..., :1] for model in (floats, after)]
     expected = PLACES - PLACES[:, :1], np.rint(PLACES / scale) * scale
@@ -142,7 +142,7 @@ def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path)
 
 
 def test_a_model_of_floats_is_not_rounded_for_constants_of_8_bits(tmp_path):
-    """An export looks up the part of each token in its word in a constant of int8."""
+    """An export stores the part of a word that each token belongs to as an int8 constant."""
     parts = np.arange(8, dtype=np.int8)
 
     def looked_up(x, _):
@@ -164,8 +164,9 @@ def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution,
         tuple(map(int, read_metadata(one)["min_runtime_version"].rstrip(b"\0").split(b".")))
         for one in (convolution, rewritten(convolution, "int8"), loop, rewritten(loop))
     ]
-    assert runtimes[0] < runtimes[1] == (2, 7, 0)  # which made floats of a scale a channel
-    assert runtimes[2] == runtimes[3] > (1, 13, 0)  # which filled a tensor
+    # 2.7.0 added dequantization with one scale per channel, and 1.13.0 added FILL.
+    assert runtimes[0] < runtimes[1] == (2, 7, 0)
+    assert runtimes[2] == runtimes[3] > (1, 13, 0)
 
 
 @pytest.mark.slow
@@ -173,7 +174,7 @@ def test_what_a_loop_begins_with_is_filled_at_run_time(loop):
     x = np.arange(300, dtype=np.float32)[np.newaxis]
     new = rewritten(loop)
     np.testing.assert_array_equal(answer(new, x), np.tile(10 * x + 2**10, (4, 1)))
-    assert len(new) < len(loop) - 2 * 4 * 300 * 4  # zeros and ones
+    assert len(new) < len(loop) - 2 * 4 * 300 * 4  # the zeros and the ones
 
     def largest(model):
         return max(len(buffer.data) for buffer in tree_of(model).buffers if buffer.data is not None)
@@ -204,7 +205,7 @@ def test_only_inputs_and_outputs_of_signatures_keep_names(loop):
 
 def test_equal_tensors_are_written_once(loop):
     def described(tensor):
-        # of floats there is no scale
+        # Float tensors have no scale.
         return tensor.name, tensor.type, tensor.buffer, tensor.shape.tobytes()
 
     def read(model):
@@ -214,7 +215,7 @@ def test_equal_tensors_are_written_once(loop):
         return len(tensors), len({tensor._tab.Pos for tensor in tensors}), len(different)
 
     count, written, _ = read(loop)
-    assert written == count  # as the converter writes them
+    assert written == count  # as the converter wrote them
     count, written, different = read(rewritten(loop))
     assert written == different < count
 

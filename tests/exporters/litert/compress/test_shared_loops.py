@@ -1,4 +1,4 @@
-"""Loops that signatures have in common are in a file once, and each signature answers as before."""
+"""Loops that several signatures share are stored once, and each signature still gives its outputs."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def by_matrix(x):
 
 
 class Model(tf.Module):
-    """Three signatures: two by the same loops, one in the other, and one by a loop of its own."""
+    """Three signatures: two share all their loops, and the third has a different outer loop."""
 
     @tf.function(input_signature=[ROW])
     def first(self, x):
@@ -40,7 +40,7 @@ class Model(tf.Module):
 
 
 def expected(name, x):
-    """The same in float64."""
+    """Compute the outputs of a signature in float64."""
     x = x + 1.0 if name == "second" else x
     for _ in range(STEPS):
         for _ in range(STEPS):
@@ -65,7 +65,7 @@ def test_equal_loops_are_kept_once_and_others_stay(before):
     ]
     assert [len(tree.subgraphs) for tree in trees] == [
         3 + 3 * 4,
-        # both conditions and the inner body are alike in all; the outer body is not in `third`
+        # All share both conditions and the inner body; `third` has a separate outer body.
         3 + 2 + 1 + 2,
     ]
     names = [
@@ -100,7 +100,7 @@ def test_signatures_in_turns_answer_as_before(before):
 
 
 class Alike(tf.Module):
-    """Two signatures, of which one does what the other does, and more."""
+    """Two signatures: one repeats the computation of the other and adds to it."""
 
     @tf.function(input_signature=[ROW])
     def short(self, x):
