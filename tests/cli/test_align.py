@@ -1,4 +1,4 @@
-"""The steps that `align --trace` draws, as they are asked for."""
+"""The values of `--trace-steps`, which choose the steps that `align --trace` draws."""
 
 from pathlib import Path
 

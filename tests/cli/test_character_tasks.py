@@ -1,4 +1,4 @@
-"""Tables of characters from the command line: trained, scored and translated, features included."""
+"""Tables of characters on the command line: training, evaluation and translation with features."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ TURKISH = Path(__file__).parents[2] / "examples" / "inflect" / "models" / "turki
 
 
 def rows():
-    """Stem, form and features: 52 lines; each plural has two right forms."""
+    """Yield stem, form and features of 52 lines, in which each plural has two correct forms."""
     for stem, (features, ending) in itertools.product(STEMS, ENDINGS.items()):
         form = stem + ending
         yield stem, f"{form}/{stem}-lar" if features == "N;PL" else form, features
@@ -130,12 +130,12 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     monkeypatch.chdir(tmp_path)
     text = "".join("\t".join(row) + "\n" for row in rows())
     (tmp_path / "table.tsv").write_text(text, encoding="utf-8")
-    table = ["table.tsv"]  # whose columns are found
+    table = ["table.tsv"]  # its columns are inferred
     several = ["--answer-separator", "/"]
     valid = ["--valid-source", "table.tsv"]
     lines = command("train", *table, *several, *valid, "--out", "run", *SETTINGS.split())
     told = "columns of 'table.tsv', inferred from its text: source,target,features"
-    assert lines.splitlines()[:2] == [told, told]  # of the training, and of the validation
+    assert lines.splitlines()[:2] == [told, told]  # for training and for validation
     assert "model types, inferred from the text: source char, target char" in lines
     history = json.loads((tmp_path / "run" / "history.json").read_text())
     assert history[-1]["val_exact"] > 90
@@ -197,9 +197,9 @@ def test_every_file_of_a_model_says_where_its_features_stand(command, tmp_path, 
         assert warned == (place == "last")
         end = command("translate", "end", "--model", f"{place}.tflite")
         assert not command.err
-        if place == "first":  # where features behind the text can't be tags: they are moved
+        if place == "first":  # features after the text can't be tags, so they are moved
             assert end == front
-        # a training that is resumed, or that goes on from a model, reads them there, too
+        # A resumed run, or one that continues from a model, also expects them there.
         settings = ["--epochs", "1", "--epoch-steps", "2"]
         command("train", *table, "--from", place, "--out", f"{place}-2", *settings)
         card = json.loads((tmp_path / f"{place}-2" / "run.json").read_text())
@@ -228,8 +228,8 @@ def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp
     assert card["options"]["target_model_type"] == "word"
     pipeline = kb.load_pipeline(run)
     assert pipeline.model.decoder.__class__ is kb.HardDecoder
-    assert pipeline.search.length_normalization == 0.5  # 1 favours texts that repeat a symbol
-    (run / "checkpoint.weights.h5").unlink()  # as if it had been killed before the first
+    assert pipeline.search.length_normalization == 0.5  # 1 favors text that repeats a symbol
+    (run / "checkpoint.weights.h5").unlink()  # like a run killed before its first checkpoint
     assert "model types" not in command(*train, "--epochs", "1")
     report = command("evaluate", table, "--model", run)
     assert report.startswith("exact") and "PER" in report

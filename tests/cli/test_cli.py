@@ -52,7 +52,7 @@ class Answer(typing.NamedTuple):
 
 @pytest.fixture(scope="module")
 def loaded_once():
-    """Inside, a file is loaded and its search traced for the first command alone."""
+    """While active, a model file is loaded and its search traced only for the first command."""
     from keras_bahdanau.pipelines import tasks
     from keras_bahdanau.pipelines.archive import PipelineFile, find_translator
 
@@ -74,7 +74,7 @@ def loaded_once():
 
 @pytest.fixture
 def command(capsys, monkeypatch, loaded_once):
-    """`command(*arguments, stdin=b"")`: what `keras-bahdanau` answers, in this process."""
+    """`command(*arguments, stdin=b"")`: the result of `keras-bahdanau`, run in this process."""
 
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
@@ -87,7 +87,7 @@ def command(capsys, monkeypatch, loaded_once):
 
 @pytest.fixture(scope="module")
 def model(toy_translator, tmp_path_factory):
-    """A directory as a training leaves it."""
+    """A directory like the output directory of a training run."""
     directory = tmp_path_factory.mktemp("run")
     toy_translator.save(directory / "translator.keras")
     return directory
@@ -100,7 +100,7 @@ def expected(toy_translator):
 
 @pytest.fixture
 def files(tmp_path, model, monkeypatch):
-    """A directory of good and bad files, and the current one."""
+    """A directory with valid and invalid files, which is also the current directory."""
     monkeypatch.chdir(tmp_path)
     with zipfile.ZipFile("model.keras", "w") as archive:
         archive.writestr("config.json", "{}")
@@ -214,7 +214,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "train good.en good.de --out .": "out='.', which contains other",
-    "train bad.tsv --out .": "out='.', which contains other",  # before anything is read
+    "train bad.tsv --out .": "out='.', which contains other",  # reported before any file is read
     "train good.en good.de --out good.en": "out='good.en', which contains other",
     "train good.en good.de --out new --freeze encoder": "freeze='encoder' without a model. Add",
     "train good.en good.de --out new --freeze a..b": "freeze='a..b'",
@@ -347,7 +347,7 @@ BAD_INPUT = {
         "target='short.de' with 2 lines"
     ),
 }
-LATE = {  # found by what needs TensorFlow
+LATE = {  # found only after TensorFlow is loaded
     "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
 }
 
@@ -361,7 +361,8 @@ def test_bad_input_gets_one_clear_line_and_leaves_nothing(command, files, model,
     assert answer.err.startswith("keras-bahdanau: ")
     assert answer.err.endswith("\n") and answer.err.count("\n") == 1
     assert {**BAD_INPUT, **LATE}[arguments] in answer.err
-    assert answer.out.count("\n") == ("`vocabulary_size`" in answer.err) * 2  # told until then
+    # Two lines are printed before the error.
+    assert answer.out.count("\n") == ("`vocabulary_size`" in answer.err) * 2
     assert names_in(files) == before
 
 
@@ -599,9 +600,9 @@ def test_a_header_of_a_table_to_translate_is_told(tmp_path, monkeypatch, capsys,
     [
         ("walk\tPST\n\ngo\tV;PST\n", None, True),
         ("walk\twalked\n", None, False),
-        ("walk\tPL\n", None, False),  # which the model does not know
+        ("walk\tPL\n", None, False),  # the model does not have this symbol
         ("walk\tPST\n", "source,-", False),
-        ("walk\tV;PST\n", None, False),  # found to be features
+        ("walk\tV;PST\n", None, False),  # recognized as features
     ],
 )
 def test_a_single_feature_that_is_taken_for_a_target_is_told(
@@ -643,7 +644,7 @@ def test_tabs_of_standard_input_are_told_of_once(capsys):
 @pytest.mark.parametrize("table", ["a", "b", None])
 def test_a_table_beside_a_second_file_is_told(tmp_path, monkeypatch, table):
     monkeypatch.chdir(tmp_path)
-    for name in "ab":  # a single line with a tab is text
+    for name in "ab":  # a single line with a tab is plain text
         rows = "one\teins\n\ntwo\tzwei\n" if name == table else "one\n\ntwo\ttabs\n"
         Path(name).write_text(rows)
     told = []
@@ -716,7 +717,7 @@ def test_pairs_written_before_an_error_are_kept_and_named(command, files, model,
 
 @pytest.mark.slow
 def test_a_model_is_trained_further_and_resumes(command, files, model):
-    """A word that it did not know is learnt, beside those that it knew."""
+    """It learns a new word and keeps the words that it already had."""
     from conftest import TOY, toy_pairs
 
     new = [("zero", "nöll")]
@@ -742,7 +743,7 @@ def test_a_model_is_trained_further_and_resumes(command, files, model):
 
 @pytest.mark.slow
 def test_links_between_words_are_appended_in_pharaoh_form(command, model, toy_translator):
-    """Source first: with a prefix the text has more words than the source."""
+    """Source first: with a prefix, the text has more words than the source."""
     asked = ["translate", "--model", model, "--alignment"]
     answer = command(*asked, stdin=b"one two\n\n")
     (found,) = toy_translator.translate(["one two"])
@@ -755,7 +756,7 @@ def test_links_between_words_are_appended_in_pharaoh_form(command, model, toy_tr
 
 @pytest.mark.slow
 def test_links_are_to_the_words_of_a_text_with_copies(command, model):
-    """Letters behind an unknown token are of the word that is copied in its place."""
+    """Letters after an unknown token belong to the word that is copied in its place."""
     asked = ["--alignment", "--prefix", "☃er", "--beam-width", 1]
     plain, copied = (
         command("translate", "--model", model, *asked, *more, stdin=b"one two\n").out.split(" ||| ")
@@ -855,7 +856,7 @@ def test_models_with_features_in_different_places_are_compared_on_a_pipe(
     assert both["compared"][0]["baseline"] == pytest.approx(one["chrf"])
 
 
-LONG = {  # commands, and the beginning of a line that a terminal shows
+LONG = {  # commands, and the beginning of a line that the terminal shows
     "evaluate --model RUN good.en good.de --batch-size 1": "2 of 3 sentences",
     "evaluate --model RUN good.en good.de": "computing scores",
     "tune --model RUN good.en good.de --beam-widths 1 --metric chrf --dry-run": (
@@ -876,7 +877,8 @@ def test_the_progress_of_long_work_is_shown_on_a_terminal(
     answer = command(*asked.replace("RUN", str(model)).split())
     shown = stderr.shown()
     assert any(line.startswith(LONG[asked]) for line in shown) and "\033" not in answer.out
-    assert shown[-1] == "" or shown[-1].startswith("keras-bahdanau: ")  # all else is removed
+    # All progress lines are removed.
+    assert shown[-1] == "" or shown[-1].startswith("keras-bahdanau: ")
 
 
 def test_the_scores_of_a_model_stay_if_the_other_one_fails(command, files, model, monkeypatch):
@@ -904,8 +906,8 @@ def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
 
     other = files / "other.keras"
     shutil.copyfile(model / "translator.keras", other)
-    write_search(other, {**read_card(other)["search"], "ctc_weight": 0.3})  # and it has no CTC
-    monkeypatch.setattr(evaluation, "evaluate", None)  # which would fail otherwise
+    write_search(other, {**read_card(other)["search"], "ctc_weight": 0.3})  # the model has no CTC
+    monkeypatch.setattr(evaluation, "evaluate", None)  # calling it would raise an error
     answer = command("evaluate", "--model", model, "good.en", "good.de", "--compare", other)
     assert answer.code == 2 and "Received: ctc_weight=0.3" in answer.err
 
@@ -913,7 +915,7 @@ def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
 def test_the_processes_of_a_distillation_load_what_the_command_has(
     command, files, model, monkeypatch
 ):
-    """And know that they have: what loads it is equal in another process."""
+    """They also detect that they have it: the loading function is equal after pickling."""
     from keras_bahdanau.distillation import student
 
     given = []
@@ -932,7 +934,7 @@ def test_the_processes_of_a_distillation_load_what_the_command_has(
 
 @pytest.fixture
 def short(toy_translator, tmp_path):
-    """A translator that stops after two tokens unless its options are better."""
+    """A translator that stops after two tokens unless its search options improve."""
     from keras_bahdanau.pipelines.tasks import Translator
 
     path = tmp_path / "short.keras"
@@ -969,7 +971,7 @@ def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
 
 
 def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
-    """In place of `evaluation.tune`: a score that says how the search is."""
+    """Replace `evaluation.tune` with a function whose score depends only on the search options."""
     from keras_bahdanau import evaluation
 
     metric = metric or pipeline.metrics[0]
@@ -1247,8 +1249,8 @@ def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys, loaded_onc
 
 @pytest.mark.slow
 def test_control_c_gets_one_line(model, monkeypatch, capsys):
-    reader, writer = os.pipe()  # from which nothing comes
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
+    reader, writer = os.pipe()  # never written to
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs have none
     timer = threading.Timer(2.0, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with open(reader) as standard_input, pytest.raises(SystemExit) as ended:
@@ -1262,7 +1264,7 @@ def test_control_c_gets_one_line(model, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, short):
-    """Half of the references are of another language: no confidence can tell them apart."""
+    """Half of the references are in another language, which no confidence can predict."""
     from conftest import toy_pairs
 
     from keras_bahdanau.pipelines.archive import read_card
@@ -1282,7 +1284,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     texts, words, heading, *rows, written = answer.out.splitlines()
     count, _, share, *_ = texts.split()
     assert int(count) == len(pairs) and texts.endswith("(exact >= 100)")
-    # the model is right in nearly all of its own language, which half of the references are in
+    # The model is right for nearly all references in its own language, which are half of them.
     assert 45 < float(share.rstrip("%")) < 50.5
     assert "words" in words and heading.split() == ["AUC", "ECE", "Brier"]
     assert [row.split()[:2] for row in rows] == [
@@ -1298,7 +1300,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert "1 of 1 outputs are left out because their confidence is below" in translated.err
     options = "--json", "--reject-below", "0.99"
     line = json.loads(command("translate", "--model", short, *options, stdin=b"one two\n").out)
-    # as sure of a right text as of a wrong one, and a half of them is wrong
+    # Right and wrong texts get the same confidence, and half of them are wrong.
     assert (line["text"], line["rejected"]) == ("", True) and 0.25 < line["confidence"] < 0.75
     assert [word["word"] for word in line["words"]] == ["eins", "zwei"]
     assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])

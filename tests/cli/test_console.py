@@ -1,4 +1,4 @@
-"""What the program tells TensorFlow before it is loaded."""
+"""The settings for TensorFlow that the program makes before loading it."""
 
 import io
 import os
@@ -18,7 +18,7 @@ EACH, AT_ONCE = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A function that makes this a machine of so many cores, with a GPU or without."""
+    """`machine(count, gpu=False)`: simulate a machine with that many cores, and maybe a GPU."""
     for name in (EACH, AT_ONCE):
         monkeypatch.delenv(name, raising=False)
 
@@ -50,7 +50,7 @@ def test_a_number_of_threads_is_of_both_kinds(machine):
 
 @pytest.fixture
 def cgroup(tmp_path, monkeypatch):
-    """The directory in which the limits of a container are looked for: none."""
+    """The directory searched for a container's limits; it contains none."""
     monkeypatch.setattr(cores, "CGROUP", tmp_path)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
@@ -116,7 +116,7 @@ def test_a_refusal_gets_one_line_and_a_bug_keeps_its_traceback(capsys, kind):
     ("stdout", "stderr", "lines", "shown"),
     [
         (io.StringIO, Terminal, True, True),
-        (Terminal, Terminal, True, False),  # whose lines show the progress
+        (Terminal, Terminal, True, False),  # the lines already show the progress
         (Terminal, Terminal, False, True),
         (Terminal, io.StringIO, False, False),
     ],

@@ -1,4 +1,4 @@
-"""Several corpora from the command line: their form, their files, and a model with tags."""
+"""Several corpora on the command line: their options, their files, and a model with tags."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ def command(capsys):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Toy sentences and their translations into German, and, as a TSV, into letters backwards."""
+    """Toy sentences with German translations, and, as a TSV file, with the letters reversed."""
     monkeypatch.chdir(tmp_path)
     pairs = toy_pairs()
     backwards = [(source, " ".join(word[::-1] for word in source.split())) for source, _ in pairs]
@@ -118,7 +118,7 @@ def test_any_text_is_a_corpus_or_one_line_of_error():
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The arguments that the command gives to `train`, which does nothing."""
+    """The positional arguments that the command passes to `train`, which is replaced."""
     given = []
     monkeypatch.setattr(
         training, "train", lambda *positional, **named: given.append(positional) or "nothing"
@@ -210,12 +210,13 @@ def test_one_model_translates_into_two_languages_by_their_tags(command, files):
     links = ("--model", "run", "--alignment", "--max-length", "4")
     _, plain, _ = command("translate", "tagged.en", *links)
     _, out, _ = command("translate", "good.en", *links, "--tag", "<2back>")
-    # of the sentence's own words, which the tag moves by one
+    # The links count the sentence's own words; the tag shifts them by one.
     for line, other in zip(out.splitlines(), plain.splitlines(), strict=True):
         own = [link.split("-") for link in line.split(" ||| ")[1].split()]
         moved = [link.split("-") for link in other.split(" ||| ")[1].split()]
         assert own == [[str(int(i) - 1), j] for i, j in moved if i != "0"]
-    links = [line.split(" ||| ")[1] for line in out.splitlines()]  # which the model says are right
+    # The model's own links serve as the gold standard.
+    links = [line.split(" ||| ")[1] for line in out.splitlines()]
     texts = [line.split(" ||| ")[0] for line in out.splitlines()]
     Path("gold").write_text("".join(f"{line}\n" for line in links))
     Path("own.de").write_text("".join(f"{line}\n" for line in texts))

@@ -1,4 +1,4 @@
-"""A training that diverges, from the command line to its end in one line."""
+"""A training run that diverges, from the command line to its one-line error."""
 
 import json
 
@@ -17,7 +17,7 @@ DIVERGING = (
 
 @pytest.mark.slow
 def test_a_training_that_diverges_ends_in_one_line(tmp_path, monkeypatch, capsys):
-    """It resumes from the last weights that were finite, and diverges again."""
+    """It resumes from the last finite weights and diverges again."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in toy_pairs()))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The page of `--explore`: the sentences of a command, and the sides of each."""
+"""The page written by `--explore`: a command's sentences and both sides of each."""
 
 import io
 import json
@@ -20,7 +20,7 @@ def model(toy_translator, tmp_path):
 
 @pytest.fixture
 def explored(tmp_path, capsys):
-    """`explored(*arguments)`: the data of the page that a command writes, and its errors."""
+    """`explored(*arguments)`: the data in the page that a command writes, and its errors."""
 
     def run(*arguments):
         page = tmp_path / "page.html"

@@ -1,4 +1,4 @@
-"""What the command `export` compares on."""
+"""The inputs that the command `export` compares an artefact on."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Commands that search, explain and tune, with images and recordings."""
+"""Commands that search, explain and tune with images and recordings as inputs."""
 
 import io
 import json
@@ -20,7 +20,7 @@ NUMBERS = [(0, 1), (3, 2), (1,), (2, 1, 0)]
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """`command(*arguments)`: what a command prints, in this process."""
+    """`command(*arguments)`: the standard output of a command, run in this process."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
@@ -45,7 +45,7 @@ def model(kind, toy_source):
 
 @pytest.fixture
 def file(kind, tmp_path):
-    """A file of the numbers 0 and 1."""
+    """A file that shows or speaks the numbers 0 and 1."""
     case = toy_sources.CASES[kind]
     return case.write(case.input_of((0, 1)), tmp_path / "one")
 
@@ -105,7 +105,7 @@ def test_a_name_that_is_not_utf8_is_printed_as_it_is(model, file, tmp_path):
 def test_a_search_of_files_is_chosen_by_their_own_metric(command, model, kind, tmp_path):
     tuned = tmp_path / "model.keras"
     shutil.copyfile(model, tuned)
-    # files that the model has learnt, so that every search is right
+    # Files from training, so every search is right.
     manifest = toy_sources.write_manifest(kind, toy_sources.NUMBERS[:8], tmp_path / "files")
     grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]
     out = command("tune", "--model", tuned, manifest, *grid)
@@ -113,7 +113,7 @@ def test_a_search_of_files_is_chosen_by_their_own_metric(command, model, kind, t
     label = {"images": "exact", "audio": "WER"}[kind]
     right = {"images": "100.00", "audio": "0.00"}[kind]
     assert heading.split()[3] == label
-    assert {row.split()[0] for row in rows} == {"1", "2", "5"}  # its own beam, too
+    assert {row.split()[0] for row in rows} == {"1", "2", "5"}  # including the model's own width
     assert {row.split()[3] for row in rows} == {right}
     assert chosen.startswith("chosen: beam_width=1, ") and f"{label} {right}, now {right}" in chosen
     assert written == f"written into {tuned}"

@@ -1,4 +1,4 @@
-"""Commands whose inputs are files: from a manifest to a model, its lines, scores and pictures."""
+"""Commands that read files: from a manifest to a model, its output lines, scores and plots."""
 
 import io
 import sys
@@ -33,7 +33,7 @@ def write_sound(path, number):
 
 
 class Kind(NamedTuple):
-    """A source by its name, with the files that it reads."""
+    """A source given by name, the ending of its files, and a function that writes them."""
 
     source: str
     ending: str
@@ -65,7 +65,7 @@ KINDS = {
 
 @pytest.fixture
 def command(capsys, monkeypatch):
-    """`command(line)`: (exit code, standard output, standard error), in this process."""
+    """`command(line)`: (exit code, standard output, standard error), run in this process."""
 
     def run(line):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
@@ -111,7 +111,7 @@ def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, mo
     assert command(f"{kind.command} --model run dev.tsv")[1].count("\n") == 3
 
     code, out, err = command("evaluate --model run dev.tsv --json scores.json")
-    assert code == 0 and out.startswith("WER"), err  # by which both presets judge
+    assert code == 0 and out.startswith("WER"), err  # the metric of both presets
     code, out, err = command(f"align --model run 0.{kind.ending} --plot picture.png")
     assert (code, out.count("\n")) == (0, 1), err
     assert plt.imread(tmp_path / "picture.png").std() > 0.05  # something is drawn
@@ -121,7 +121,7 @@ def test_a_model_of_images_is_not_compared_with_one_of_speech(command, tmp_path,
     from keras_bahdanau import evaluation
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(evaluation, "evaluate", None)  # it would fail otherwise
+    monkeypatch.setattr(evaluation, "evaluate", None)  # calling it would raise an error
     write_image(tmp_path / "one.png", 1)
     (tmp_path / "test.tsv").write_text("one.png\ta\none.png\tb\n")
     images, speech = (EXAMPLES / one for one in ("captions/models/captions", "an4/models/an4"))

@@ -1,4 +1,4 @@
-"""`--import`: layers of one's own in a model's file, and by their registered names."""
+"""`--import`: custom layers in a model file, and custom layers given by registered name."""
 
 import inspect
 import pickle
@@ -31,7 +31,7 @@ TINY = {"embedding_units": 8, "units": 8, "attention_units": 8}
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """The name of a module in the current directory, which nothing has imported."""
+    """The name of a module in the current directory that has not been imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "plain_score.py").write_text(MODULE)
@@ -56,7 +56,7 @@ def command(capsys):
 
 @pytest.fixture
 def model(module, toy_translator, monkeypatch):
-    """The file of a model with a score whose module is imported no more."""
+    """A model file with a custom score whose module is no longer imported."""
     monkeypatch.syspath_prepend(".")
     __import__(module)
     source, target = toy_translator.source, toy_translator.target

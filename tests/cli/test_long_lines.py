@@ -1,4 +1,4 @@
-"""Lines that are too long: cut, named on standard error, and no line lost."""
+"""Lines that are too long are cut and reported on standard error, and no line is lost."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_warnings_name_files_by_their_paths_and_texts_by_their_lines():
 
 
 def test_texts_of_several_answers_are_named_by_themselves_each_once(capsys):
-    """Their pairs are not the lines of the file: one has several."""
+    """Pairs are not lines of the file here: one source has several answers."""
     found = [Translation("", 0.0, [], [], None, True, truncated) for truncated in (False, True)]
     warn_of_cuts([*found, found[1]], LIMITS, names_of(["a", "b c", "b c"], by_line=False))
     err = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Numbers on the command line: each has an upper bound, known before TensorFlow is loaded."""
+"""Numeric options: each has an upper bound that is checked before TensorFlow is loaded."""
 
 import inspect
 import io
@@ -35,7 +35,7 @@ LISTS = {
 
 
 def numbers_of(function):
-    """Names of a command's options that take numbers."""
+    """Yield the names of a command's numeric options."""
     for name, parameter in inspect.signature(function).parameters.items():
         kind = parameter.annotation
         if typing.get_origin(kind) is typing.Annotated:
@@ -49,7 +49,7 @@ NUMBERS = [(name, option) for name, function in COMMANDS.items() for option in n
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A directory with sentences and a model of nothing but a card, and the current one."""
+    """The current directory, with sentences and models that consist only of a card."""
     monkeypatch.chdir(tmp_path)
     for name in ("good.en", "good.de"):
         (tmp_path / name).write_text("one\ntwo three\n")
@@ -66,7 +66,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(files, monkeypatch, capsys):
-    """`command(*arguments)`: the exit code and standard error of a command without TensorFlow."""
+    """`command(*arguments)`: exit code and standard error of a command without TensorFlow."""
 
     def load_tensorflow(*_, **__):
         raise AssertionError("TensorFlow is loaded")
@@ -122,7 +122,7 @@ def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
 
 
 def test_models_of_other_inputs_are_not_compared(command):
-    """Nor is the tag of texts taken off what is none."""
+    """Nor is a tag removed from inputs that are not text."""
     lines, files = "good.en good.de --model card.keras", "good.tsv --model files.keras"
     Path("good.tsv").write_text("good.en\tone\n")
     for arguments, found, own in (

@@ -1,4 +1,4 @@
-"""Commands that write what another process writes: refused in one line, before TensorFlow."""
+"""Commands that write to files owned by another process are refused before TensorFlow is loaded."""
 
 import shutil
 import sys
@@ -14,7 +14,7 @@ from keras_bahdanau.training import Run, TrainingOptions
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Sentence pairs, and a run that was begun on them."""
+    """Sentence pairs, and a training run that was started on them."""
     monkeypatch.chdir(tmp_path)
     pairs = toy_pairs()
     (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
@@ -23,7 +23,7 @@ def files(tmp_path, monkeypatch):
 
 
 def refused(arguments, path, monkeypatch, capsys):
-    """Ask for it beside an owner, without a TensorFlow that could be loaded."""
+    """Assert a one-line refusal while the path has an owner and TensorFlow can't be imported."""
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with owned(path), pytest.raises(SystemExit) as ended:
         cli.main(arguments.split())

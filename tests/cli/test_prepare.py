@@ -1,4 +1,4 @@
-"""The command `prepare`: what it prints, and the vocabularies that it takes."""
+"""The command `prepare`: its output, and the vocabularies that it accepts."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from keras_bahdanau.pipelines.tasks import ImageToText
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """`run(*arguments)`: the lines that the command prints, beside a file of pairs."""
+    """`run(*arguments)`: the lines that `prepare` prints for a file of pairs."""
     monkeypatch.chdir(tmp_path)
     pairs = [*toy_pairs(), ("один", "eins"), ("", "x")]
     (tmp_path / "p.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
@@ -67,7 +67,7 @@ def test_a_vocabulary_that_is_given_keeps_the_place_of_its_features(run, tmp_pat
     path = tmp_path / "one" / "card.json"
     card = json.loads(path.read_text())
     config = card["source"]["config"]
-    assert config.pop("feature_place") == "first"  # that of a tag, and of older versions
+    assert config.pop("feature_place") == "first"  # as for tags and in older versions
     config |= place
     write_sealed_json(path, card)
     run("--out", "two", "--vocabulary", "one")
@@ -89,7 +89,7 @@ def test_vocabularies_that_are_given_are_not_learnt(run, capsys, option, value):
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """Arguments that prepare and train a manifest of images, in the current directory."""
+    """Arguments for preparing and training on a manifest of images in the current directory."""
     monkeypatch.chdir(tmp_path)
     write_manifest("images", NUMBERS, tmp_path / "images")
     return ["images/list.tsv", "--source", "image:height=16,width=48", "--out"]

@@ -1,4 +1,4 @@
-"""Commands with a .tflite file in place of a .keras file."""
+"""Commands that get a .tflite file instead of a .keras file."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 SENTENCES = ["three one two", "", "five", "one one four", "qqq ☃"]
 REFERENCES = ["drei eins zwei", "", "fünf", "eins eins vier", "zwei"]
-TOO_LONG = " ".join(["one", "two", "three"] * 10)  # 30 words for a file of 24 tokens
+TOO_LONG = " ".join(["one", "two", "three"] * 10)  # 30 words for a file that accepts 24 tokens
 PROGRAM = """
 import json, sys
 from keras_bahdanau import cli
@@ -49,7 +49,7 @@ def command(monkeypatch, capsys):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A directory with the sentences and their references, and the current one."""
+    """The current directory, with the sentences and their references."""
     monkeypatch.chdir(tmp_path)
     for name, lines in (("s.en", SENTENCES), ("s.de", REFERENCES)):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -84,7 +84,7 @@ def test_commands_load_neither_tensorflow_nor_keras_for_a_tflite_file(
     expected = [f"{one.text} ||| {link}" for one, link in zip(results, links, strict=True)]
     out = done.stdout.split("\n")
     assert out[:9] == [*expected, "exit 0", results[0].text, links[0], "exit 0"]
-    assert out[-3:] == ["exit 0", "", ""]  # no module of those that must not be there
+    assert out[-3:] == ["exit 0", "", ""]  # none of the forbidden modules was loaded
     for picture in ("map.png", "lengths.png"):
         assert (files / picture).read_bytes().startswith(b"\x89PNG")
     scores = json.loads((files / "scores.json").read_text())
@@ -150,7 +150,7 @@ def test_a_sentence_of_the_longest_length_is_whole(translator):
     rows = translator.source.words(texts, translator.longest())
     assert [len(row) for row in rows] == [min(count, 24) for count in counts]
     whole = counts.index(max(count for count in counts if count <= 24))
-    assert rows[whole][-1].tolist() == [whole, whole]  # the end token stands behind the words
+    assert rows[whole][-1].tolist() == [whole, whole]  # the end token follows the words
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ PRONOUNCE = EXAMPLES / "pronounce" / "models" / "ita.tflite"
     ("name", "reads"), [("pronounce/models/ita", False), ("transliterate/models/wd-hebrew", True)]
 )
 def test_a_reference_that_a_file_can_not_write_is_named(command, tmp_path, name, reads):
-    """A target vocabulary that no signature reads a text with has lost its normalization."""
+    """A target vocabulary that no signature uses to read text has lost its normalization."""
     path = EXAMPLES / f"{name}.tflite"
     assert LiteRTTranslator(path).reads_target is reads
     (tmp_path / "pairs.tsv").write_text("ciao\t☃ ☃\n")

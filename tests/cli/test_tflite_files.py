@@ -1,4 +1,4 @@
-"""Commands with a .tflite or .onnx file that reads images or recordings."""
+"""Commands that get a .tflite or .onnx file of a model for images or recordings."""
 
 import io
 import itertools
@@ -32,14 +32,14 @@ def command(monkeypatch, capsys):
 
 @pytest.fixture(params=["images", "audio"])
 def models(request, toy_source, toy_artefact):
-    """Name, `.keras` file and `.tflite` file of a pipeline that reads files."""
+    """Name, .keras file and .tflite file of a pipeline that reads files."""
     name = request.param
     return name, toy_source(name), toy_artefact(name, "litert")
 
 
 @pytest.fixture(params=itertools.product(["images", "audio"], ["litert", "onnx"]), ids="-".join)
 def exported(request, toy_source, toy_artefact):
-    """Name, `.keras` file and `.tflite` or `.onnx` file of a pipeline that reads files."""
+    """Name, .keras file and .tflite or .onnx file of a pipeline that reads files."""
     name, form = request.param
     return name, toy_source(name), toy_artefact(name, form)
 
@@ -102,7 +102,7 @@ def opened(file):
 
 @pytest.mark.slow
 def test_what_is_too_long_is_cut_and_named(command, toy_artefact, tmp_path):
-    sound = toy_sources.tones((1,) * 7)  # 56 positions for a file of 48
+    sound = toy_sources.tones((1,) * 7)  # 56 positions for a file that accepts 48
     path = toy_sources.write_wav(sound, tmp_path / "long")
     code, out, err = command("read", "--model", toy_artefact("audio", "litert"), path)
     assert code == 0 and f"{path} is too long: only its first 48 " in err

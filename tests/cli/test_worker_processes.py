@@ -1,4 +1,4 @@
-"""Processes of one command: real ones, with a shell script in the place of the program."""
+"""The worker processes of one command: real processes that run a shell script instead of Python."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ esac
 
 @pytest.fixture
 def launch(tmp_path, monkeypatch):
-    """Function that runs a job of two such processes, and gives what they found in TF_CONFIG."""
+    """Function that runs a job with two such processes and returns their TF_CONFIG values."""
     monkeypatch.delenv("TF_CONFIG", raising=False)
 
     def run(first, second):
@@ -37,7 +37,7 @@ def test_each_process_has_its_place_in_one_job(launch):
     found = sorted(launch(first="exit 0", second="exit 0"), key=lambda one: one["task"]["index"])
     assert [one["task"] for one in found] == [{"type": "worker", "index": n} for n in (0, 1)]
     (cluster,) = {json.dumps(one["cluster"]) for one in found}
-    assert len({*json.loads(cluster)["worker"]}) == 2  # addresses
+    assert len({*json.loads(cluster)["worker"]}) == 2  # different addresses
 
 
 @pytest.mark.few(1)

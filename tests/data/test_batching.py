@@ -1,4 +1,4 @@
-"""Batches: what is in them, their shapes, their order, and how little padding they hold."""
+"""Batches: their content, shapes and order, and a bound on their padding."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 RANDOM = np.random.default_rng(3)
-# Characters are tokens: the mark of the word, its letters, and the end token.
+# Characters are tokens: the word mark, the letters, and the end token.
 PAIRS = [
     ("".join(RANDOM.choice(list("abc"), n)), "".join(RANDOM.choice(list("xyz"), m)))
     for n, m in RANDOM.integers(1, 15, size=(200, 2))
@@ -215,14 +215,14 @@ def test_sentence_longer_than_a_batch_has_its_own(subwords):
 
 
 def test_rows_are_spread_evenly_over_the_batches(subwords):
-    data = BatchedPairs([("ab", "x")] * 10, subwords, subwords, batch_tokens=16)  # 4 rows of 4 fit
+    data = BatchedPairs([("ab", "x")] * 10, subwords, subwords, batch_tokens=16)  # 4 rows of 4
     assert data.shapes == [(4, 4)]
     rows = [int((batch[0].sum(axis=1) > 0).sum()) for batch in arrays(data.epoch(0))]
     assert sorted(rows) == [3, 3, 4]
 
 
 def positions(lengths, bounds, batch_tokens):
-    """All positions of one side, counted bucket by bucket."""
+    """Count all positions of one side, bucket by bucket."""
     total, shortest = 0, 0
     for bound in bounds:
         count = sum(shortest < length <= bound for length in lengths)
@@ -265,7 +265,7 @@ def by_sentences(subwords):
 
 
 def test_sentences_are_fetched_sorted_and_split_by_hand(subwords):
-    """Two batches of two are sorted at once, by the longer side; then comes the rest."""
+    """Two batches of two are sorted together by the longer side; then the rest follows."""
     pairs = [("abcab", "x"), ("a", "xy"), ("ab", "x"), ("a", "xyzx"), ("c", "z")]
     data = BatchedPairs(pairs, subwords, subwords, batch_sentences=2, sort_batches=2, shuffle=False)
     order = [[1, 2], [3, 0], [4]]
@@ -327,7 +327,7 @@ def test_batches_are_measured_in_one_way(subwords):
         BatchedPairs(PAIRS, subwords, subwords, 60, batch_sentences=7)
 
 
-# Words of one letter or two, so of two tokens or three with the mark of the word.
+# Words of one or two letters; with the word mark, they have two or three tokens.
 LINKED = [("ab c", "x yz"), ("a", "z"), ("b a c", "y")]
 LINKS = [{(0, 1), (1, 1)}, set(), {(1, 0), (2, 0)}]
 ALIGNED = [  # ▁ a b ▁ c </s> for ▁ x ▁ y z </s>, and so on
@@ -353,7 +353,7 @@ def test_alignments_are_a_third_input_over_tokens(subwords, size):
 
 
 def test_every_epoch_has_the_alignments_of_its_pairs(subwords):
-    """Links of a pair of equal words, one to one, follow it through shuffling."""
+    """The links of a pair, between words at the same places, follow it through shuffling."""
     pairs = [("a " * n, "x " * n) for n in range(1, 9)] * 4
     links = [{(i, i) for i in range(n)} for n in range(1, 9)] * 4
     data = BatchedPairs(pairs, subwords, subwords, 40, buckets=3, alignments=links)

@@ -1,4 +1,4 @@
-"""Corpora: names, weights and tags, and all their pairs as one list."""
+"""Corpora: names, weights and tags, and the list of all their pairs."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_the_pairs_of_all_come_one_after_another_behind_their_tags():
     corpora = pairs_of([Corpus("de", PAIRS, 3, "<2de>"), Corpus("more", PAIRS[:1], 1)])
     assert [*corpora] == [
         ("<2de> a man", "ein Mann"),
-        ("", "leer"),  # a tag alone would make it a source
+        ("", "leer"),  # with a tag, this source would no longer be empty
         ("<2de> a dog", "ein Hund"),
         ("a man", "ein Mann"),
     ]

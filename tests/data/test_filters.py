@@ -1,4 +1,4 @@
-"""Filters of pairs: by hand, one reason each, and the hashes that find duplicates."""
+"""Filters of pairs, checked by hand with one reason each, and the hashes that find duplicates."""
 
 import hashlib
 
@@ -58,7 +58,7 @@ def verdicts(filters, pairs):
 def test_a_filter_drops_what_it_names_and_nothing_else(name):
     dropped, kept, settings = CASES[name]
     number = 1 + FILTERS.index(name)
-    if name == "script":  # its cases of one side alone
+    if name == "script":  # its cases check only one side
         dropped = [(s, "ж") if t == "x" else (s, t) for s, t in dropped]
         kept = [(s, t) for s, t in kept]
     expected = [number] * len(dropped) + [0] * len(kept)

@@ -1,4 +1,4 @@
-"""Reading word alignments."""
+"""Reading word alignments from files."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Mixed batches: exact shares, an order of seed and epoch alone, and resuming at any batch."""
+"""Mixed batches: exact fractions, order set only by seed and epoch, resuming at any batch."""
 
 import collections
 import types
@@ -32,7 +32,7 @@ def subwords():
 
 @pytest.fixture(scope="module")
 def parts(subwords):
-    """6 and 2 batches of 10 pairs."""
+    """Two corpora, with 6 and 2 batches of 10 pairs."""
     return [
         BatchedPairs(pairs, subwords, subwords, batch_sentences=10, sort_batches=1, seed=seed)
         for seed, pairs in enumerate((LARGE, SMALL))
@@ -51,7 +51,7 @@ def assert_same(left, right):
 
 
 def counted(batches):
-    """The number of times that each source comes, by its ids."""
+    """Count the occurrences of each source, given by its ids."""
     rows = (tuple(row[row != 0].tolist()) for source, *_ in batches for row in source)
     return collections.Counter(filter(None, rows))
 
@@ -59,7 +59,7 @@ def counted(batches):
 def test_shares_by_size_follow_the_temperature():
     assert shares_by_size([900, 100]).tolist() == pytest.approx([0.9, 0.1])
     assert shares_by_size([900, 100], 2).tolist() == pytest.approx([30 / 40, 10 / 40])
-    # 16^(1/4) : 81^(1/4) = 2 : 3
+    # 16^(1/4) : 81^(1/4) = 2 : 3.
     assert shares_by_size([16, 81], 4).tolist() == pytest.approx([2 / 5, 3 / 5])
     assert shares_by_size([10**9, 1], 1000).tolist() == pytest.approx([0.5, 0.5], abs=0.01)
 
@@ -69,7 +69,7 @@ def test_shares_by_size_follow_the_temperature():
     [
         (10, [0.7, 0.25, 0.05], [7, 2, 1]),
         (10, [1, 1, 1], [4, 3, 3]),
-        (4, [98, 1, 1], [2, 1, 1]),  # none is left out
+        (4, [98, 1, 1], [2, 1, 1]),  # every corpus gets a batch
         (3, [1e-6, 1, 1e6], [1, 1, 1]),
         (100, [7, 2, 1], [70, 20, 10]),
     ],
@@ -83,7 +83,7 @@ def test_an_epoch_has_as_many_batches_as_one_pass_in_exact_shares(parts):
     assert [part.steps for part in parts] == [6, 2]
     assert (mixed.steps, mixed.counts.tolist(), mixed.tokens) == (
         *(8, [4, 4]),
-        sum(len(target) + 2 for _, target in LARGE + SMALL),  # with the mark and the end token
+        sum(len(target) + 2 for _, target in LARGE + SMALL),  # plus the word mark and the end token
     )
     for epoch in range(3):
         assert np.bincount(mixed.order(epoch)).tolist() == [4, 4]
@@ -100,7 +100,7 @@ def test_the_order_is_that_of_seed_and_epoch_alone(parts):
 
 def test_a_corpus_that_ends_begins_anew_and_one_that_does_not_goes_on(parts):
     mixed = MixedBatches(parts, [1, 1])
-    # 3 epochs of 4 and 4 batches: two passes over 6 batches, and six over 2
+    # 3 epochs of 4 + 4 batches: two passes over 6 batches, and six over 2.
     batches = [batch for epoch in range(3) for batch in flat(mixed.arrays(epoch))]
     expected = counted(flat(parts[0].arrays(0)))
     expected.update(counted(flat(parts[0].arrays(0))))
@@ -143,7 +143,7 @@ def test_one_corpus_alone_is_as_plain_batches_are(subwords, parts, least_steps):
 
 @pytest.fixture(scope="module")
 def shards(subwords, tmp_path_factory):
-    """The large corpus on disk, and an empty source."""
+    """The large corpus on disk, plus a pair with an empty source."""
     directory, source = tmp_path_factory.mktemp("large"), source_of(subwords)
     sources, targets = zip(*LARGE, ("", "x"), strict=True)
     rows = (source.rows(sources), IdRows.encoded(subwords, targets))

@@ -52,7 +52,7 @@ def test_a_pair_that_comes_again_later_is_left_out(tmp_path):
         file.add("one", [found("eins"), found("ein")])
         file.add("two", [found("eins")])
         file.add("one", [found("eins"), found("einer")])
-        file.add(" one\t", [found("ein ")])  # the same cells
+        file.add(" one\t", [found("ein ")])  # the same cells once stripped
     assert file.left_out == {"repeated": 2}
     expected = [("one", "eins"), ("one", "ein"), ("two", "eins"), ("one", "einer")]
     assert read_pairs(tmp_path / "pairs.tsv") == expected
@@ -104,7 +104,7 @@ def test_a_disk_that_is_full_later_keeps_the_pairs_of_whole_sources(tmp_path, mo
 def test_the_pairs_that_are_remembered_have_a_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(pair_file, "REMEMBERED", 2)
     with PairFile(tmp_path / "pairs.tsv") as file:
-        for source in ("one", "two", "one", "three", "one"):  # the last is forgotten by then
+        for source in ("one", "two", "one", "three", "one"):  # "one" is forgotten by the third time
             file.add(source, [found("eins")])
     assert file.left_out == {"repeated": 1} and file.written == 4
 

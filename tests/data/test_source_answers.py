@@ -1,4 +1,4 @@
-"""Pairs with one source: its several right answers."""
+"""Pairs with the same source: the source's several correct answers."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_a_blank_line_counts_for_a_line_alone():
     answers = answers_by_source([("a", "x"), ("", " "), ("", "y"), ("b", "")])
     assert answers.lines(["x", "", "", "z"]) == (["x", "", "z"], [["x"], ["y"], [""]])
     assert answers.lines(["x", "", "", "z"], by_source=False)[0] == ["x", "", "", "z"]
-    assert answers_by_source([("", "")]).lines([""]) == ([""], [[""]])  # there is nothing else
+    assert answers_by_source([("", "")]).lines([""]) == ([""], [[""]])  # the only pair there is
 
 
 def test_spaces_are_those_that_the_vocabulary_of_the_target_can_write():

@@ -1,4 +1,4 @@
-"""Unknown characters: drawn ones of both sides, the same for the same step, and nothing else."""
+"""Unknown characters: drawn on both sides at once, reproducible by step, all else unchanged."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_one_shared_character_of_a_pair_is_unknown_on_both_sides(sides, batches)
         (new_source, new_in), new_out, new_weight = unknown(sides, 1)(batch, step, 0)
         assert new_weight is weight
         for old, other in zip(kept, (source, target_in, target_out), strict=True):
-            np.testing.assert_array_equal(old, other)  # the batch itself stays as it is
+            np.testing.assert_array_equal(old, other)  # the batch itself is unchanged
         for row in range(len(source)):
             single = {*source[row]} - doubles(source[row]) - doubles(target_out[row])
             candidates = (single & {*target_out[row]}) - {PAD, END}
@@ -59,7 +59,7 @@ def test_one_shared_character_of_a_pair_is_unknown_on_both_sides(sides, batches)
                 np.testing.assert_array_equal(new, np.where(old == [*hidden], UNKNOWN, old))
             assert new_in[row, 0] == START
     letters = {*sides[0].encode(["abcdefgh"], end_of_empty=False)[0].tolist()} - {END}
-    assert seen == letters  # each of them, and no others
+    assert seen == letters  # each of them, and nothing else
 
 
 def test_the_rate_is_that_of_the_pairs(sides, batches):
@@ -69,7 +69,7 @@ def test_the_rate_is_that_of_the_pairs(sides, batches):
         for number in range(20)
         for new in [unknown(sides, 0.3)(batch, step, number)]
     ]
-    changed = np.concatenate(changed)  # 6 batches of 30, 20 times
+    changed = np.concatenate(changed)  # 6 batches of 30, each drawn 20 times
     possible = np.concatenate(
         [(unknown(sides, 1)(batch, 0, 0)[0][0] == UNKNOWN).any(1) for batch in batches.arrays(0)]
     ).mean()
@@ -80,7 +80,7 @@ def test_the_rate_is_that_of_the_pairs(sides, batches):
 def test_an_epoch_that_is_resumed_has_the_same_unknown_characters(sides, batches):
     batches.unknown = unknown(sides, 0.5, seed=7)
     whole = [batch[0][0] for batch in batches.arrays(1)]
-    assert len(whole) == 6  # two passes of three batches
+    assert len(whole) == 6  # two passes over three batches
     for first in (1, 3, 4):
         for one, other in zip(batches.arrays(1, first), whole[first:], strict=True):
             np.testing.assert_array_equal(one[0][0], other)
@@ -94,7 +94,7 @@ def test_batches_of_several_workers_are_those_of_one(sides, batches):
     for step, batch in enumerate(batches.arrays(0)):
         whole = UnknownCharacters(copies, 0.5, seed=1)(batch, step, 0)
         assert (whole[1] == UNKNOWN).any()
-        for index in range(4):  # 30 rows: two workers have eight, and two seven
+        for index in range(4):  # 30 rows: two workers get eight, and two get seven
             (source, target_in), target_out, weight = batch
             part = (source[index::4], target_in[index::4]), target_out[index::4], weight[index::4]
             part = UnknownCharacters(copies, 0.5, 1, shard=(index, 4))(part, step, 0)

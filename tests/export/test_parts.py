@@ -1,4 +1,4 @@
-"""Parts of a corpus: pieces that cover the whole part, and outputs that keep the input's columns."""
+"""Parts of a corpus: pieces that cover the whole part, and outputs that keep its columns."""
 
 import datetime
 import decimal

@@ -216,7 +216,7 @@ def sentence(number):
 
 @pytest.fixture
 def cluster():
-    """Environment and mark of Ray's processes; the mark finds them, and at the end all are killed."""
+    """Environment and mark of Ray's processes, which are found by it and killed at the end."""
     mark = f"keras_bahdanau_test={uuid.uuid4().hex}"
     name, value = mark.split("=")
     # Ray lowers its workers' priority; they would starve on a busy machine.

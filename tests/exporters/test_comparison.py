@@ -242,7 +242,7 @@ def test_references_that_do_not_belong_to_the_sentences_are_refused(
 
 
 class Mistaken(kb.Translator):
-    """A translator that answers differently in Keras than in its graph, which is the part exported."""
+    """A translator that answers differently in Keras than in its graph, which gets exported."""
 
     def decode_nbest(self, inputs, *arguments, **options):
         lists = super().decode_nbest(inputs, *arguments, **options)

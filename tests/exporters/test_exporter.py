@@ -1,4 +1,4 @@
-"""Formats are objects in one list: adding a class to it is enough for all code that uses formats."""
+"""Formats are objects in one list: code that uses formats finds every class in the list."""
 
 import json
 

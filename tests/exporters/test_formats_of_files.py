@@ -23,7 +23,7 @@ ROWS = 64  # the most rows that a request may have
 
 
 def assert_same_answers(pipeline, saved_model, litert, inputs):
-    """Assert that Keras, the SavedModel and the LiteRT file give the same answers for some inputs."""
+    """Assert that Keras, the SavedModel and the LiteRT file give the same answers."""
     expected = pipeline.decode(inputs)
     requests = [
         ("serving_default", pipeline.source.requests(inputs[first : first + ROWS]))

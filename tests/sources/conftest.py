@@ -16,5 +16,5 @@ def inputs(source):
 
 @pytest.fixture(scope="session")
 def features(source, inputs):
-    """Features of all inputs, as NumPy makes them."""
+    """The features of all inputs, computed with NumPy."""
     return padded(source, inputs)

@@ -1,4 +1,4 @@
-"""Sound as a source: bytes, paths and arrays of one content, long sounds, and what is none."""
+"""Sound as a source: bytes, paths and arrays; long sounds; inputs that aren't sound."""
 
 import io
 import pathlib
@@ -27,7 +27,7 @@ def cut_by_the_graph(content, longest):
 
 def test_features_by_hand():
     steady = np.ones((480, 2)) * [0.5, 1]
-    steady[0] = 0  # or it would be silence
+    steady[0] = 0  # otherwise it would count as silence
     sounds = [encoded(NOISE[:200], 16_000), b"", (steady, 48_000)]
     rows = SOURCE.rows(sounds)
     assert rows.lengths.tolist() == [2, 0, 1]
@@ -65,7 +65,7 @@ def test_a_header_longer_than_the_beginning_that_is_read(tmp_path):
 
 
 def test_a_header_that_the_beginning_cuts_in_two():
-    """Two bytes of a size are 2^16 at most."""
+    """The two low bytes of the size alone would give at most 2^16."""
     whole = encoded(np.resize(NOISE, (40_000, 1)), 16_000)
     for place in range(8180, 8196, 2):
         more = place - 12 - 24 - 8
@@ -101,7 +101,7 @@ def test_broken_flac_is_an_empty_sound():
     for content in (b"fLaC", whole[:30], b"fLaC" + bytes(100), b"fLaC" + b"\xff" * 100):
         assert SOURCE.rows([content]).lengths.tolist() == [0]
         assert not padded(SOURCE, [content]).values.any()
-    short = whole[: len(whole) // 2]  # its header says 25 frames
+    short = whole[: len(whole) // 2]  # its header still says 25 frames
     features = padded(SOURCE, [short])
     request = SOURCE.features(**SOURCE.requests([short]))
     assert features.lengths.tolist() == request.lengths.numpy().tolist()
@@ -133,7 +133,7 @@ def test_a_sound_of_many_bytes_is_cut_too():
     sound = encoded(np.resize(NOISE, (192_000 // 100 * 8, 32)), 192_000)  # 80 ms
     _, rows, truncated = SOURCE.cut([sound], 10)
     features, marked = cut_by_the_graph([sound], 10)
-    # 7,680 bytes for each of 10 positions: 1,200 frames of 64 bytes
+    # 7,680 bytes for each of 10 positions, which is 1,200 samples of 64 bytes.
     assert rows.lengths.tolist() == features.lengths.numpy().tolist() == [1]
     assert marked == truncated.tolist() == [True]
     np.testing.assert_array_equal(features.values, rows.padded([0], (1, 1)).values)

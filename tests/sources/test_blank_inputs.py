@@ -1,4 +1,4 @@
-"""Inputs that hold nothing: images of one colour, silence; and what little ink or sound counts."""
+"""Empty inputs, such as single-color images and silence, and the least ink or sound that counts."""
 
 import io
 
@@ -24,7 +24,7 @@ def file_of(array, kind="PNG", **settings):
 
 
 def lengths_of(source, inputs):
-    """Positions on the host, after a check that the graph finds as many."""
+    """Return the lengths on the host, after checking that the graph computes the same lengths."""
     rows = source.rows(inputs)
     shape = (len(inputs), max(1, int(rows.lengths.max())))
     host = rows.padded(np.arange(len(inputs)), shape).lengths
@@ -80,7 +80,7 @@ def test_digital_silence_and_a_constant_are_empty(rate):
     random = np.random.default_rng(0)
     dither = random.integers(-1, 2, rate // 10).astype(np.int16)
     constant = np.full(rate // 10, 7000, np.int16)
-    opposite = np.stack([dither * 900, dither * -900], axis=1)  # whose mean is 0
+    opposite = np.stack([dither * 900, dither * -900], axis=1)  # the mean of its channels is 0
     arrays = [np.zeros(rate // 10), dither, constant, constant / 9e3, opposite, 128 + 0 * dither]
     arrays[-1] = arrays[-1].astype(np.uint8)
     assert lengths_of(SOUND, [(array, rate) for array in arrays]) == [0] * len(arrays)

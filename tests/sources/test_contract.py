@@ -1,4 +1,4 @@
-"""The contract of a source: each member does on each side what the protocol says."""
+"""The contract of a source: each member follows the protocol, on the host and in graphs."""
 
 import copy
 import inspect
@@ -16,17 +16,17 @@ from keras_bahdanau.text import Subwords
 
 
 def traced(function, spec):
-    """A function of named tensors as a graph, unknown dimensions and all."""
+    """Trace a function of named tensors as a graph with unknown dimensions."""
     return tf.function(lambda tensors: function(**tensors), input_signature=[spec], autograph=False)
 
 
 def strings(tensor):
-    """Lists of strings, up to the first empty one of each row."""
+    """Return the strings of each row up to its first empty string."""
     return [[token.decode() for token in row if token] for row in tensor.numpy()]
 
 
 def time_axis(source):
-    """The axis of the positions in features of more than one dimension."""
+    """Return the axis of the positions in features with more than one dimension."""
     shorter, longer = (
         keras.tree.flatten(source.batch_spec(1, positions))[0].shape for positions in (64, 128)
     )
@@ -79,13 +79,13 @@ def test_a_request_by_features_gives_these_features(source, inputs, features):
 
 @pytest.mark.few(3)
 def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, features):
-    """A server pads rows with anything."""
+    """A server pads rows with arbitrary values."""
     request = source.feature_requests(features)
     (name,) = (name for name, array in request.items() if array.ndim > 1)
     array, axis = request[name], time_axis(source)
     lengths = np.asarray(source.lengths(features))
     columns, widest = (-(-size // source.grid_height) for size in (lengths, lengths.max()))
-    end = array.shape[axis] // widest * columns  # of each row along that axis
+    end = array.shape[axis] // widest * columns  # per row, along the time axis
     behind = np.arange(array.shape[axis]) >= end[:, np.newaxis]
     others = [other for other in range(1, array.ndim) if other != axis]
     request[name] = np.where(np.expand_dims(behind, others), 1, array).astype(array.dtype)
@@ -100,7 +100,7 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
 
 
 def decoded_lengths(source, inputs):
-    """Positions by the headers, 0 where what is decoded holds nothing, such as a blank image."""
+    """Return lengths from the headers, or 0 for empty inputs, such as a blank image."""
     rows = source.rows(inputs)
     rows.padded(np.arange(len(inputs)), (len(inputs), int(rows.lengths.max())))
     return np.where(getattr(rows, "broken", False), 0, rows.lengths)
@@ -116,7 +116,7 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     rows, members = source.rows(inputs), [3, 0, 2]
     width = int(rows.lengths.max()) + 2
     found = rows.padded(np.array(members), (5, width))  # two empty rows
-    # the first input is an empty one
+    # The first input is empty.
     expected = padded(source, [inputs[number] for number in [*members, 0, 0]])
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
         assert len(one) == 5
@@ -207,7 +207,7 @@ def test_the_key_depends_on_content_alone(source, inputs):
     assert keys == [source.key(copy.deepcopy(one)) for one in inputs]
     assert keys == [copy.deepcopy(source).key(one) for one in inputs]
     cases = len(source.edge_cases)
-    lengths = source.rows(inputs[:cases]).lengths  # a blank text is as an empty one
+    lengths = source.rows(inputs[:cases]).lengths  # a blank text equals an empty one
     real = [key for key, length in zip(keys, lengths, strict=False) if length]
     assert len(set(real)) == len(real), "of different inputs"
     assert all(isinstance(key, int) and key >= 0 for key in keys)
@@ -291,7 +291,7 @@ def test_both_sides_attend_to_the_same_words(kind):
 
 def test_both_sides_attend_to_the_same_words_of_a_cut_sentence():
     source, weights = new_source("word"), np.eye(3, dtype=np.float32)[np.newaxis, np.newaxis]
-    # 3 positions: 2 words and the end token, which stands for no word
+    # 3 positions: 2 words and the end token, which belongs to no word.
     assert [*source.attended_words("one two three", weights[0, 0])] == ["one", "two", "⁇"]
     graph = source.graph_attended_words(weights, text=tf.constant(["one two three"]))
     assert [word.decode() for word in graph.numpy()[0, 0]] == ["one", "two", "⁇"]

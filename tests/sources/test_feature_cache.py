@@ -1,4 +1,4 @@
-"""Decoded inputs on disk: the same as decoded, never a damaged one, within a bound."""
+"""Decoded inputs on disk: the same as decoding again, never damaged, and of bounded size."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def undecodable(monkeypatch):
-    """A function after which no image and no sound can be decoded."""
+    """Function after whose call no image or sound can be decoded."""
 
     def end():
         monkeypatch.setattr("keras_bahdanau.sources.images.read", never)
@@ -57,7 +57,7 @@ def test_rows_are_the_same_from_the_disk(tmp_path, source, contents, undecodable
     path.write_bytes(contents[0])
     inputs = [path, contents[1], contents[0][:-30], b""]
     cached = source.cached(tmp_path / "cache", say=silent)
-    for longest in (None, 4):  # a cut input has a file of its own
+    for longest in (None, 4):  # a cut input has a separate file
         expected = source.batch(inputs, longest)
         same(cached.batch(inputs, longest), expected)
     undecodable()
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_written_again(cache, tmp_path):
         assert file.read_bytes() == whole
     cache.array(b"y", None, lambda: array + 1)
     (other,) = {*(tmp_path / "cache").iterdir()} - {file}
-    shutil.copy(other, file)  # whole, and of another input
+    shutil.copy(other, file)  # intact, but for another input
     assert cache.array(b"x", None, lambda: array) is array
 
 
@@ -118,7 +118,8 @@ def test_a_pipe_or_a_huge_file_in_a_cache_is_replaced_unread(cache, tmp_path):
     (file,) = (tmp_path / "cache").iterdir()
     whole = file.read_bytes()
     key = whole[8:40]
-    with open(file, "wb") as sparse:  # a terabyte by its header, and on the disk a block
+    # By its header a terabyte, on the disk a single block.
+    with open(file, "wb") as sparse:
         sparse.write(decoded_rows._HEAD.pack(decoded_rows._MARK, key, 0, 2**40))
         sparse.truncate(decoded_rows._HEAD.size + 2**40)
     assert cache.array(b"x", None, lambda: array) is array
@@ -138,7 +139,7 @@ def test_a_full_cache_is_told_once_and_decodes_on(tmp_path):
     assert "accepts no more files (it uses 9e-07 GB of 1e-06 GB)" in line
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) == 5 * 180
     assert cache.array(b"a", None, never).shape == (16, 8, 1)
-    # another process counts what is there
+    # Another process counts the existing files.
     lines.clear()
     FeatureCache(IMAGE, tmp_path, 1000e-9, lines.append).array(b"i", None, lambda: array)
     assert len(lines) == 1

@@ -1,4 +1,4 @@
-"""Frames as a source: features by hand, hostile numbers, and what is no array of frames."""
+"""Frames as a source: features by hand, hostile values, and inputs that aren't arrays of frames."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_frames_behind_the_longest_length_are_cut_and_marked():
     _, found, truncated = SOURCE.cut_request(2, values=values, lengths=lengths)
     np.testing.assert_array_equal(found.values, values[:, :2])
     assert found.lengths.numpy().tolist() == [2, 2]
-    assert truncated.numpy().tolist() == [True, False]  # of the second only padding is cut
+    assert truncated.numpy().tolist() == [True, False]  # only padding is cut from the second
 
 
 def test_it_has_no_files_and_no_words():

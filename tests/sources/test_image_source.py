@@ -1,4 +1,4 @@
-"""Images as a source: pixels by hand, other decoders, hostile files, and what is no image."""
+"""Images as a source: pixels by hand, other decoders, hostile files, inputs that aren't images."""
 
 import io
 import struct
@@ -25,17 +25,18 @@ RANDOM = np.random.default_rng(0)
 
 
 def read(source, *inputs):
-    """Features of inputs as Python makes them, after a check that the graph makes the same."""
+    """Compute features in Python, after checking that the graph computes the same."""
     features = source.batch([*inputs])
     served = source.features(**source.requests([*inputs]))
-    width = served.values.shape[2]  # broken pixels behind a right header leave wider padding
+    # Broken pixels after a valid header leave wider padding.
+    width = served.values.shape[2]
     np.testing.assert_array_equal(features.values[:, :, :width], served.values)
     np.testing.assert_array_equal(features.lengths, served.lengths)
     return features
 
 
 def file_of(array, kind="PNG", **settings):
-    """Bytes of a file, by another library."""
+    """Return the bytes of an image file written by another library."""
     file = io.BytesIO()
     PIL.Image.fromarray(array).save(file, kind, **settings)
     return file.getvalue()
@@ -47,7 +48,7 @@ def chunk(name, content):
 
 
 def png(*chunks, wide=2, high=2, depth=8, colour=0, content=b"\0\1\2\0\3\4"):
-    """Bytes of a PNG file with some chunks before its pixels."""
+    """Return the bytes of a PNG file with some chunks before its pixels."""
     header = struct.pack(">IIBBBBB", wide, high, depth, colour, 0, 0, 0)
     parts = [(b"IHDR", header), *chunks, (b"IDAT", zlib.compress(content)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
@@ -89,7 +90,7 @@ def test_jpeg_files_are_read_as_another_library_reads_them(settings):
 def test_photographs_are_turned_as_their_camera_asks(byte_order, side):
     smooth = np.add.outer(3 * np.arange(16), 7 * np.arange(side)).astype(np.uint8)
     contents = [file_of(smooth, "JPEG", quality=95)]
-    for orientation in range(1, 10):  # 9 is none
+    for orientation in range(1, 10):  # 9 is not an orientation
         exif = PIL.Image.Exif()
         exif.endian = byte_order
         exif[274] = orientation
@@ -137,7 +138,7 @@ def test_palettes_sixteen_bits_interlaced_and_animated_files_are_read():
     assert lengths.tolist() == [2, 2, 2]
     for one in values:
         np.testing.assert_allclose(one[..., 0], np.float64(image), atol=1)
-    # a 2 x 2 image in seven passes, four of which are empty
+    # A 2 x 2 image in seven passes, four of which are empty.
     passes = bytearray(png(content=b"\0\1\0\2\0\3\4"))
     passes[28] = 1
     passes[29:33] = struct.pack(">I", zlib.crc32(passes[12:29]))
@@ -152,7 +153,7 @@ def test_files_of_few_bits_are_read_as_another_library_reads_them(colors, clear)
     image = PIL.Image.fromarray(RANDOM.integers(0, 256, (16, 8, 3), np.uint8)).quantize(colors)
     files = [io.BytesIO(), io.BytesIO()]
     image.save(files[0], "PNG", **({"transparency": 1} if clear else {}))
-    image.convert("1").save(files[1], "PNG")  # of one bit, grey
+    image.convert("1").save(files[1], "PNG")  # 1-bit gray
     for file, channels in zip(files, (COLOURED, SOURCE), strict=True):
         paper = PIL.Image.new("RGBA", image.size, "white")
         paper.alpha_composite(PIL.Image.open(file).convert("RGBA"))
@@ -163,9 +164,9 @@ def test_files_of_few_bits_are_read_as_another_library_reads_them(colors, clear)
 def test_proportions_are_kept():
     black = [np.zeros(shape, np.uint8) for shape in ((32, 32), (8, 40), (16, 480), (160, 16))]
     for image in black:
-        image[-1, -1] = 255  # of one colour they would be empty
+        image[-1, -1] = 255  # single-color images would count as empty
     values, lengths = read(SOURCE, *black)
-    # squares of 16; 80 would be too wide: 10 of 48 in the middle; 2 of 48; 2 wide
+    # 16 x 16; 10 rows of 48 columns, centered (80 would be too wide); 2 rows of 48; 16 rows of 2.
     assert lengths.tolist() == [4, 12, 12, 2]
     ink = values[..., 0] < 128
     assert ink.any(axis=(1,)).sum(axis=1).tolist() == [16, 48, 48, 2]
@@ -193,7 +194,8 @@ def test_paths_are_read_when_their_pixels_are_wanted(tmp_path):
     assert rows.lengths.tolist() == [6] and SOURCE.key(path) == SOURCE.key(path.read_bytes())
     path.write_bytes(file_of(255 - image))
     np.testing.assert_array_equal(rows.padded([0], (1, 6)).values[0, :, :20, 0], 255 - image)
-    path.unlink()  # a disk may go away: the training goes on without the image, and names it
+    # If a disk goes away, training continues without the image and names it.
+    path.unlink()
     assert rows.padded([0], (1, 6)).lengths.tolist() == [0] and rows.broken.tolist() == [True]
 
 
@@ -212,10 +214,10 @@ def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_pa
         *(whole_file, "content_of"), lambda *given: taken.append(given[1]) or plain(*given)
     )
     lengths = SOURCE.rows(paths).lengths.tolist()
-    # of the one whose size is behind 2^18 bytes of comments a second time, as a whole
+    # One path is read a second time, whole: its size comes after 2^18 bytes of comments.
     assert sorted(taken) == [2**18] * len(paths) + [2**24]
     assert lengths == SOURCE.rows(cases).lengths.tolist()
-    # a server refuses more than 2^24 bytes, too
+    # A server also refuses more than 2^24 bytes.
     assert lengths == [0, 0, 0, 6, 6, 0, 6, 6, 6, 6, 0]
     assert lengths[6:] == SOURCE.features(tf.constant(cases[6:])).lengths.numpy().tolist()
 
@@ -259,7 +261,7 @@ def test_pixels_that_unfold_to_more_than_the_header_says_are_refused_unread():
     film = plain[:-12] + chunk(b"fdAT", RANDOM.bytes(2**20)) + plain[-12:]
     assert [bool(is_harmless(tf.constant(one))) for one in (plain, film)] == [True, True]
     assert [bool(is_harmless(tf.constant(one))) for one in (bomb, hidden, many)] == [False] * 3
-    grey = RANDOM.integers(0, 2**16, (200, 300), np.uint16)  # which no encoder makes shorter
+    grey = RANDOM.integers(0, 2**16, (200, 300), np.uint16)  # incompressible for any encoder
     assert is_harmless(tf.io.encode_png(grey[..., np.newaxis]))
 
 
@@ -273,7 +275,7 @@ def jpeg_bombs():
 
 
 def test_what_stands_behind_a_photo_does_not_count():
-    """As the film of a phone, in which the two bytes of a scan's marker occur by chance."""
+    """For example, a phone's film, which contains the two bytes of a scan marker by chance."""
     content = file_of(np.uint8(np.eye(40, 60) * 255), "JPEG")
     behind = content + b"\xff\xda\x5a" * 1000
     plain, longer = (

@@ -1,4 +1,4 @@
-"""Ink: frames at even distances, whatever place, size and sampling the strokes have."""
+"""Ink: equidistant frames that don't depend on the strokes' position, size and sampling."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ PLUS = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]
 
 def test_frames_of_a_plus_are_those_by_hand():
     frames = pen_frames(PLUS)
-    count = round(1 / STEP) + 1  # both strokes have the size 1
+    count = round(1 / STEP) + 1  # both strokes have size 1
     assert frames.shape == (2 * count, 8)
     step = 1 / (count - 1)
     across, down = frames[:count], frames[count:]

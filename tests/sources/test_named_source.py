@@ -1,4 +1,4 @@
-"""Sources by name, as the command line gives them."""
+"""Sources given by name, as on the command line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files in other forms: each is named with the way out, and what soundfile reads is read."""
+"""Files in other formats: errors name a remedy, and formats that soundfile supports are read."""
 
 import io
 import sys
@@ -119,7 +119,7 @@ def test_what_soundfile_reads_is_read(kind, subtype, error, tmp_path):
     inputs = [content, path]
     SOUND.check("sounds", inputs)
     values, lengths = SOUND.batch(inputs)
-    assert 20 <= int(lengths[0]) <= (27 if "ADPCM" in subtype else 22)  # of whole blocks
+    assert 20 <= int(lengths[0]) <= (27 if "ADPCM" in subtype else 22)  # in whole blocks
     np.testing.assert_array_equal(values[0], values[1])
     np.testing.assert_allclose(values[0, :3200], wave, atol=error)
     served = SOUND.features(**SOUND.requests([path]))
@@ -159,7 +159,7 @@ def test_without_soundfile_the_extra_is_named(monkeypatch):
 
 @pytest.mark.parametrize("orientation", range(1, 10))
 def test_a_png_file_is_turned_as_its_exif_asks_and_as_a_jpeg_file_is(orientation, tmp_path):
-    """9 is no orientation."""
+    """9 is not an orientation."""
     smooth = np.add.outer(3 * np.arange(16), 7 * np.arange(32)).astype(np.uint8)
     exif, files = PIL.Image.Exif(), []
     exif.endian, exif[274] = "<" if orientation % 2 else ">", orientation
@@ -169,7 +169,7 @@ def test_a_png_file_is_turned_as_its_exif_asks_and_as_a_jpeg_file_is(orientation
         files.append(file.getvalue())
     at = files[0].index(b"IDAT") - 4
     chunk = files[0][files[0].index(b"eXIf") - 4 : at]
-    files.append(files[0].replace(chunk, b"")[:-12] + chunk + files[0][-12:])  # behind the pixels
+    files.append(files[0].replace(chunk, b"")[:-12] + chunk + files[0][-12:])  # after the pixels
     turned = np.asarray(PIL.ImageOps.exif_transpose(PIL.Image.open(io.BytesIO(files[0]))))
     (tmp_path / "last.png").write_bytes(files[2])
     values, lengths = IMAGE.batch([turned, files[0], files[2], tmp_path / "last.png", files[1]])

@@ -1,4 +1,4 @@
-"""Pictures of inputs: pixels to look at, and cells for the positions of a source."""
+"""Pictures of inputs: pixels to display, and a cell for each position of a source."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_frames_are_columns_whose_first_value_is_at_the_bottom():
     frames = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 4.0]])
     picture = FeatureSource(2).picture(frames)
     assert (picture.columns, picture.rows, picture.axis, picture.scale) == (3, 1, "frames", 1.0)
-    low, high = 0.05, 4.0  # a hundredth of the way from the first of six values to the second
+    low, high = 0.05, 4.0  # the 1st and 99th percentiles of the six values
     expected = np.clip((np.array([[1, 3, 4], [0, 2, 4]]) - low) / (high - low), 0, 1)
     np.testing.assert_allclose(picture.pixels, expected)
 
@@ -112,7 +112,7 @@ def test_ink_is_drawn_where_the_pen_stays_on_the_paper():
     height, width = picture.pixels.shape
     assert height == width and picture.rows == picture.columns
     assert not picture.pixels[height // 2, 10:-10].any()
-    corner = height // 2 - 12  # the pen moves in the air from the right to the top
+    corner = height // 2 - 12  # the pen moves through the air from right to top
     assert picture.pixels[:corner, :corner].min() == picture.pixels[:corner, -corner:].min() == 1
 
 

@@ -1,4 +1,4 @@
-"""Resampling to 16 kHz: tones stay what they are, at any rate."""
+"""Resampling to 16 kHz preserves tones at any rate."""
 
 import numpy as np
 import pytest

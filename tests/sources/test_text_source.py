@@ -1,4 +1,4 @@
-"""Text as a source: ids by hand, strings and bytes, hostile ids, and what is no text."""
+"""Text as a source: ids by hand, strings and bytes, hostile ids, and inputs that aren't text."""
 
 import keras
 import numpy as np
@@ -33,7 +33,7 @@ def test_features_by_hand(source):
 def test_words_are_those_of_the_text(source):
     known, empty = source.words(["b a", ""])
     assert known.tolist() == [[0, 0], [1, 1], [2, 2]] and empty.shape == (0, 2)
-    (unknown,) = source.words(["a x y b"])  # one token of the two between
+    (unknown,) = source.words(["a x y b"])  # one token for the two words between
     assert unknown.tolist() == [[0, 0], [1, 2], [3, 3], [4, 4]]
 
 
@@ -78,7 +78,7 @@ def test_the_place_of_features_is_part_of_a_source_that_has_some():
     first, last = (TextSource(subwords, place) for place in ("first", "last"))
     assert first != last and TextSource(subwords) == last
     assert [TextSource.from_config(one.get_config()) for one in (first, last)] == [first, last]
-    old = {"subwords": subwords.get_config()}  # of a version that had one place
+    old = {"subwords": subwords.get_config()}  # from a version that supported only one place
     assert TextSource.from_config(old) == first
     assert first.replace_subwords(subwords) == first
     with pytest.raises(ValueError, match="'first' .* 'last' .* Received: feature_place='behind'"):

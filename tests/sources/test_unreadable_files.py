@@ -1,4 +1,4 @@
-"""Files that the system can't read: empty inputs of every source of files, which are named."""
+"""Files that the system can't read are reported and count as empty inputs of any file source."""
 
 import pathlib
 
@@ -27,7 +27,7 @@ KINDS = pytest.mark.parametrize(
 def test_a_file_that_can_not_be_read_is_an_empty_row_and_is_named(tmp_path, source, kind):
     good = tmp_path / "good"
     good.write_bytes(CONTENTS[kind])
-    paths = [tmp_path, good, tmp_path / "gone"]  # a directory opens no better than a locked file
+    paths = [tmp_path, good, tmp_path / "gone"]  # like a locked file, a directory can't be opened
     rows = source.rows(paths)
     assert (rows.lengths > 0).tolist() == [False, True, False]
     features = rows.padded(np.arange(3), (3, int(rows.lengths[1])))
@@ -53,7 +53,7 @@ def test_a_file_that_goes_away_later_is_broken_and_is_not_cached(tmp_path, sourc
         shape = (1, int(rows.lengths[0]))
         assert rows.padded([0], shape).lengths.tolist() == [0]
         assert rows.broken.tolist() == [True] and not [*cache.glob("*")]
-        path.write_bytes(CONTENTS[kind])  # such as a network disk that comes back
+        path.write_bytes(CONTENTS[kind])  # for example, a network disk that comes back
         assert rows.padded([0], shape).lengths.tolist() == [shape[1]]
         assert rows.broken.tolist() == [False]
 
@@ -61,7 +61,7 @@ def test_a_file_that_goes_away_later_is_broken_and_is_not_cached(tmp_path, sourc
 @pytest.mark.skipif(not pathlib.Path("/proc/self/mem").is_file(), reason="no Linux")
 @KINDS
 def test_a_file_that_opens_and_can_not_be_read_is_none_either(source, kind):
-    path = pathlib.Path("/proc/self/mem")  # an input/output error, without the name of a file
+    path = pathlib.Path("/proc/self/mem")  # an input/output error that names no file
     assert source.rows([path]).lengths.tolist() == [0]
     source.check("inputs", [path])
 

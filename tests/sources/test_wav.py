@@ -1,4 +1,4 @@
-"""WAV files in a graph: every kind of number against Python's `wave`, and every kind of damage."""
+"""WAV files in a graph: every sample format, compared with Python's `wave`, and every damage."""
 
 import io
 import struct
@@ -18,7 +18,7 @@ def _read(content):
 
 
 def read(content):
-    """(`WavFormat` of integers, mean of the channels) of the bytes of a file."""
+    """Return (`WavFormat` with integers, mean of the channels) for the bytes of a file."""
     form, values = _read(content)
     return WavFormat(*(int(part) for part in form)), values.numpy()
 
@@ -48,7 +48,7 @@ VALUES = np.array([1, -2, 3]) / 2**15
 def test_files_of_whole_numbers_that_python_writes(width, channels):
     rows = np.random.default_rng(width).integers(-(2 ** (8 * width - 1)), 2 ** (8 * width - 1), 35)
     rows[:2] = [-(2 ** (8 * width - 1)), 2 ** (8 * width - 1) - 1]
-    unsigned = rows + 128 if width == 1 else rows  # of 8 bits zero is 128
+    unsigned = rows + 128 if width == 1 else rows  # in 8 bits, zero is 128
     numbers = b"".join(int(n).to_bytes(width, "little", signed=width > 1) for n in unsigned)
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
@@ -150,7 +150,7 @@ def test_a_wide_file_has_its_size_in_a_chunk_of_its_own():
 
     for name in (b"RF64", b"BW64"):
         assert read(wide(6, name))[1].tolist() == VALUES.tolist()
-    assert read(wide(10**10))[0].frames == 0  # 10 GB, which was cut
+    assert read(wide(10**10))[0].frames == 0  # 10 GB, of which the rest was cut off
 
 
 NOT_READ = {

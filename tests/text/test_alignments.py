@@ -83,7 +83,7 @@ def test_word_links_leave_out_the_end_tokens():
     source, target = ["▁a", "b", "▁c", "</s>"], ["▁x", "▁y", "▁z", "</s>"]
     alignment = [
         [0.4, 0.0, 0.5, 0.1],  # x: c
-        [0.3, 0.3, 0.4, 0.0],  # y: ab, by the sum of its pieces
+        [0.3, 0.3, 0.4, 0.0],  # y: ab, by the sum over its pieces
         [0.1, 0.1, 0.2, 0.6],  # z: the end token, so no link
         [0.9, 0.1, 0.0, 0.0],  # the target's end token
     ]
@@ -104,7 +104,7 @@ def test_a_translation_that_was_cut_keeps_its_last_link():
 
 
 def test_a_token_shares_its_weight_out_among_its_words():
-    """Half of 0.6 for each of the two unknown words is less than the 0.4 of the known one."""
+    """Half of 0.6 for each of the two unknown words is less than the 0.4 for the known word."""
     source, target = [[0, 0], [1, 2], [3, 3]], [[0, 0], [1, 1]]
     assert span_links(source, target, [[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]]) == {(0, 0)}
     assert span_links(source, target, [[0.2, 0.6, 0.2], [0.0, 0.0, 1.0]]) == {(1, 0)}
@@ -112,14 +112,14 @@ def test_a_token_shares_its_weight_out_among_its_words():
 
 
 def test_a_group_may_hold_the_end_and_words_before_it():
-    """One position stands for "a b" and one for "c </s>"."""
+    """One position covers "a b" and one covers "c </s>"."""
     source = np.array([[0, 1], [2, 3]])
     target = [(0, 0), (1, 1), (2, 2)]
     weights = [[0.9, 0.1], [0.1, 0.9], [0.0, 1.0]]
     assert span_links(source, target, weights) == {(0, 0), (2, 1)}
     assert span_links([[0, 3]], target, [[1.0], [1.0], [1.0]]) == {(0, 0), (0, 1)}
     found = word_weights(source, target, np.array(weights))
-    assert found.shape == (3, 4)  # words and ends of both sides
+    assert found.shape == (3, 4)  # words and end tokens of both sides
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
@@ -150,7 +150,7 @@ def test_error_rate_of_a_corpus_by_hand():
     predicted = [{(0, 0), (1, 1), (2, 0)}, {(0, 1)}]
     sure = [{(0, 0), (1, 2)}, {(0, 0)}]
     possible = [{(0, 0), (1, 2), (1, 1)}, set()]
-    # |A & S| = 1, |A & P| = 2, |A| = 4, |S| = 3
+    # |A & S| = 1, |A & P| = 2, |A| = 4, |S| = 3.
     assert alignment_error_rate(predicted, sure, possible) == pytest.approx(1 - 3 / 7)
 
 
@@ -171,8 +171,8 @@ def test_unequal_numbers_of_sentences_are_refused():
         alignment_error_rate([set(), set()], [set()], [set(), set()])
 
 
-ONE_TWO = [[0, 0], [1, 1], [1, 1], [2, 2]]  # a word of one token, one of two, and the end
-FOUR = [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]  # four words of one token each
+ONE_TWO = [[0, 0], [1, 1], [1, 1], [2, 2]]  # words of one token and of two, and the end token
+FOUR = [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]  # four words of one token, and the end token
 
 
 def test_links_are_spread_over_the_tokens_of_their_words():
@@ -197,7 +197,7 @@ def test_every_token_of_a_linked_target_word_has_its_links():
 
 
 def test_a_token_of_several_words_has_the_links_of_all():
-    """As a word model makes one unknown token of a run of unknown words."""
+    """A word model, for example, makes one unknown token of a run of unknown words."""
     unknown = [[0, 1], [2, 2], [3, 3]]
     found = token_alignment({(0, 2), (1, 0), (2, 1)}, unknown, FOUR[:3] + [[3, 3]])
     np.testing.assert_array_equal(found, [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])

@@ -1,4 +1,4 @@
-"""Vocabularies of characters, of letters with their marks, and of symbols between spaces."""
+"""Vocabularies of characters, of letters with their marks, and of space-separated symbols."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_marks_of_an_unseen_letter_are_tokens_of_their_own():
 
 
 def test_the_most_frequent_clusters_get_the_ids_that_there_are():
-    """Four special tokens, then a, b, two marks, and room for one cluster of the two."""
+    """Four special tokens, then a, b and two marks, which leaves room for one of two clusters."""
     texts = ["a\u0301b\u0302", "b\u0302"]
     small = Subwords.train(texts, 9, model_type="grapheme", normalization="none")
     assert small.vocabulary_size == 9
@@ -93,7 +93,8 @@ def test_symbols_between_spaces_are_a_token_each(normalization):
 @pytest.mark.parametrize(
     ("model_type", "unit", "sizes"),
     [
-        ("char", "symbols", [2 + 4 + 1 + 2, 0, 2]),  # features, letters and a space; a mark counts
+        # Features, letters and a space count; a mark alone counts, too.
+        ("char", "symbols", [2 + 4 + 1 + 2, 0, 2]),
         ("grapheme", "symbols", [2 + 4 + 1 + 2, 0, 1]),
         ("word", "words", [4, 0, 1]),
         ("bpe", "words", [4, 0, 1]),
@@ -106,20 +107,20 @@ def test_the_length_of_a_text_of_characters_is_that_of_what_is_read(model_type, 
 
 
 def test_compatibility_normalization_changes_phonemes():
-    """The reason for a choice of normalization: aspiration becomes a letter."""
+    """This is why normalization is a choice: NFKC turns aspiration into a letter."""
     assert tokens(trained("word", "nmt_nfkc", ["tʰ a"]), "tʰ") == ["▁th"]
 
 
 def test_words_of_a_text_without_a_mark_in_front_are_its_own():
     (spans,) = trained("char", symbols=FEATURES).words(["<V> walk in"])
-    expected = [0, 1, 1, 1, 1, 2, 2, 2, 3]  # <V>▁ w a l k ▁ i n and the end
+    expected = [0, 1, 1, 1, 1, 2, 2, 2, 3]  # <V>▁ w a l k ▁ i n and the end token
     np.testing.assert_array_equal(spans[:, 0], expected)
-    np.testing.assert_array_equal(spans[:, 1], expected)  # a symbol's space is of no other word
+    np.testing.assert_array_equal(spans[:, 1], expected)  # a symbol's space belongs to the symbol
 
 
 def test_symbols_have_ids_that_clusters_of_characters_are_not_among(subwords):
     forms = [form for one in FEATURES for form in (one, f"{one}▁")]
     assert subwords.tokens(subwords.symbol_ids).tolist() == forms
-    words = trained("word", symbols=["☃", "<V>"])  # a symbol of one character, too
+    words = trained("word", symbols=["☃", "<V>"])  # also with a symbol of one character
     assert words.tokens(words.symbol_ids).tolist() == ["☃", "▁☃", "<V>", "▁<V>"]
     assert trained("grapheme").symbol_ids.tolist() == []

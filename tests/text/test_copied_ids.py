@@ -1,4 +1,4 @@
-"""Tokens that can be copied: which of one vocabulary are which of another."""
+"""Tokens that can be copied: which tokens of one vocabulary correspond to which of another."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def learned(texts, model_type, size=40, **settings):
 
 
 def pairs_of(source, target):
-    """Dictionary from the tokens that can be copied, special ones aside, to their copies."""
+    """Return a dictionary from each token that can be copied, except special ones, to its copy."""
     ids = copied_ids(source, target)
     assert len(ids) == source.vocabulary_size and ids[:4] == [-1, 1, 2, 3]
     names = source.tokens(range(source.vocabulary_size)).tolist()

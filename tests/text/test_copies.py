@@ -1,4 +1,4 @@
-"""Unknown target tokens become the source words that were attended to most, on both sides."""
+"""Unknown target tokens are replaced by the most attended source words, on host and in graph."""
 
 import numpy as np
 import pytest
@@ -48,12 +48,12 @@ def in_graph(subwords, text, alignment, ids, characters=False):
 
 @pytest.fixture(params=[on_host, in_graph], ids=["host", "graph"])
 def replaced(request):
-    """The text of ids: a function of `Subwords`, source text, alignment and ids."""
+    """Function that decodes ids with copies, given `Subwords`, source text, alignment and ids."""
     return request.param
 
 
 def weights(subwords, text, attended):
-    """An alignment of which row i has the source tokens `attended[i]` alike."""
+    """Return an alignment whose row i attends equally to the source tokens `attended[i]`."""
     length = len(subwords.encode([text], end_of_empty=False)[0])
     alignment = np.zeros((len(attended), max(1, length)), "float32")
     for row, places in zip(alignment, attended, strict=True):
@@ -66,7 +66,7 @@ def ids_of(subwords, text):
 
 
 def places_of(subwords, text, word):
-    """The source tokens that a word is made of."""
+    """Return the positions of the source tokens that make up a word."""
     first = text.encode().index(word.encode())
     last = first + len(word.encode())
     pieces = enumerate(subwords.pieces(text))
@@ -79,7 +79,7 @@ def test_a_whole_word_is_copied_between_those_around_it(replaced, subwords, word
     text = f"two {word} three"
     ids = [*ids_of(subwords, "eins"), UNKNOWN, *ids_of(subwords, "drei"), END]
     places = places_of(subwords, text, word)
-    for place in places:  # each of its pieces stands for all of them
+    for place in places:  # attention to any piece copies the whole word
         attended = [[place] if token == UNKNOWN else [0] for token in ids]
         alignment = weights(subwords, text, attended)
         assert replaced(subwords, text, alignment, ids) == f"eins {word} drei"
@@ -90,7 +90,7 @@ def test_the_pieces_of_a_word_have_their_weights_added(replaced):
     subwords, _ = Subwords.train_pair(PAIRS, 23, model_type="char")
     text = "one ☃x two"
     places = places_of(subwords, text, "☃x")
-    assert len(places) > 1  # so that each has less than the other word's 0.4
+    assert len(places) > 1  # so that each has less weight than the other word's 0.4
     alignment = weights(subwords, text, [[]])
     alignment[0, places] = 0.6 / len(places)
     alignment[0, places_of(subwords, text, "two")[-1]] = 0.4
@@ -107,7 +107,8 @@ def test_a_run_of_unknown_words_is_copied_as_the_one_token_that_it_is(replaced):
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("normalization", ["none", "nmt_nfkc"])
-@pytest.mark.parametrize("text", ["drÖei", "zw ☃Qi", "ei Ö"])  # a run of unknown ones is one token
+# A run of unknown characters is one token.
+@pytest.mark.parametrize("text", ["drÖei", "zw ☃Qi", "ei Ö"])
 def test_a_character_is_copied_without_the_rest_of_its_word(replaced, normalization, text):
     settings = {"model_type": "char", "normalization": normalization, "exact": False}
     subwords = Subwords.train(["eins zwei drei"], 20, **settings)
@@ -144,7 +145,7 @@ def test_tokens_with_copied_characters_are_one_word_where_the_text_has_one():
 
 @pytest.mark.parametrize("model_type", ["word", "bpe"])
 def test_the_words_of_tokens_with_copies_are_those_of_the_text(model_type):
-    """A copy may be several words, and one word with the letters behind it."""
+    """A copy may be several words, or one word together with the letters after it."""
     size = {"bpe": 45, "word": 16}[model_type]
     source, target = Subwords.train_pair(PAIRS, size, model_type=model_type)
     text = "one Zorblax Qux two"
@@ -159,7 +160,7 @@ def test_the_words_of_tokens_with_copies_are_those_of_the_text(model_type):
     expected = {"word": "eins Zorblax Qux drei zwei", "bpe": "eins Zorblaxch zwei"}[model_type]
     number = len(expected.split())
     assert found == expected and spans[-1] == [number, number]
-    assert spans[-2] == [number - 1, number - 1]  # of "zwei"
+    assert spans[-2] == [number - 1, number - 1]  # for "zwei"
     assert spans[ids.tolist().index(UNKNOWN)] == ([1, 2] if model_type == "word" else [1, 1])
 
 
@@ -183,7 +184,7 @@ def test_text_without_unknown_tokens_and_behind_the_end_is_as_ever(replaced, sub
 
 @pytest.mark.few(1)
 def test_what_stands_around_a_copy_is_as_decoded(replaced, subwords):
-    """Without the copied word, the text is what `decode` gives."""
+    """Apart from the copied word, the text is that of `decode`."""
     for before, after in (("vier fünf,", "sechs"), ("", "eins"), ("drei", "")):
         ids = [*ids_of(subwords, before), UNKNOWN, *ids_of(subwords, after), END]
         alignment = weights(subwords, "☃", [[0]] * len(ids))
@@ -192,7 +193,7 @@ def test_what_stands_around_a_copy_is_as_decoded(replaced, subwords):
 
 @pytest.mark.few(2)
 def test_a_copy_keeps_its_control_characters(replaced, subwords):
-    """NumPy's strings would lose a NUL at the end."""
+    """NumPy strings would drop a NUL at the end."""
     alignment = weights(subwords, "☃\0", [[0], [0]])
     assert replaced(subwords, "☃\0", alignment, [UNKNOWN, END]) == "☃\0"
 
@@ -212,11 +213,12 @@ def test_any_bytes_give_text(replaced, subwords, text):
     [
         ([7, 8, 3], 3, 1, [0.2, 0.5, 0.3], 1),
         ([7, 8, 3], 3, 1, [0.2, 0.1, 0.7], 0),  # not the end token
-        ([7, 8, 3], 3, 1, [0.4, 0.4, 0.2], 0),  # the first of equal weights
-        ([7, 1, 3], 3, 1, [0.8, 0.1, 0.1], 1),  # the unknown one, which the model can't write
+        ([7, 8, 3], 3, 1, [0.4, 0.4, 0.2], 0),  # the first of two equal weights
+        # The unknown token, which the model can't write otherwise.
+        ([7, 1, 3], 3, 1, [0.8, 0.1, 0.1], 1),
         ([7, 1, 3], 3, 1, [0.9, 0.0, 0.1], -1),
         ([7, 8, 3], 3, 7, [0.2, 0.5, 0.3], -1),  # a token of the vocabulary
-        ([7, 3, 1], 2, 1, [0.1, 0.2, 0.7], 0),  # not padding, whatever it holds
+        ([7, 3, 1], 2, 1, [0.1, 0.2, 0.7], 0),  # not padding, whatever its id
         ([3, 0, 0], 1, 1, [1.0, 0.0, 0.0], -1),
         ([0, 0, 0], 0, 1, [0.0, 0.0, 0.0], -1),
     ],

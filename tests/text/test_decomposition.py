@@ -1,4 +1,4 @@
-"""Characters read in their parts and written as a whole, by the rules inside of the model."""
+"""Characters are read decomposed and written composed, by rules inside the vocabulary's model."""
 
 import random
 import tempfile
@@ -67,7 +67,7 @@ def test_frequent_syllables_are_tokens_of_a_vocabulary_of_graphemes():
 @pytest.mark.few(1)
 @pytest.mark.parametrize("model_type", ["char", "bpe", "word"])
 def test_texts_come_back_in_the_composed_form_of_unicode(model_type):
-    """That of `unicodedata`, for texts in which a letter has one mark at most."""
+    """The form that `unicodedata` gives, for text in which each letter has at most one mark."""
     draw = random.Random(5)
     syllables = [chr(draw.randrange(0xAC00, 0xD7A4)) for _ in range(300)]
     letters = [*"aeio", "ñ", "É", "ü", "ệ", "が", f"q{ACUTE}", f"e{ACUTE}", "ァ"]
@@ -119,7 +119,7 @@ def test_a_text_without_parts_has_no_rules():
 
 @pytest.mark.parametrize("model_type", ["word", "grapheme"])
 def test_marks_are_learnt_in_the_order_in_which_they_are_read(model_type):
-    """Unicode would put U+031E, of a lower class, before the tilde."""
+    """Unicode would put U+031E first, since its combining class is lower than the tilde's."""
     text = "\u1ebd\u031e"  # e with a tilde, and a mark below
     subwords = trained(model_type, [f"{text} a"] * 9)
     assert "<unk>" not in tokens(subwords, text)
@@ -133,6 +133,7 @@ def test_a_vocabulary_of_letters_gets_letters_for_new_syllables():
     letters = unicodedata.normalize("NFD", "닭읽")
     added = new.tokens(np.arange(size, new.vocabulary_size))
     assert {*added} == {*letters} - {*old.tokens(np.arange(size))}
-    assert tokens(new, "앍") == [*unicodedata.normalize("NFD", "앍")]  # which no text had
+    # A syllable that no text contains.
+    assert tokens(new, "앍") == [*unicodedata.normalize("NFD", "앍")]
     assert tokens(old, "가나") == tokens(new, "가나") == [*unicodedata.normalize("NFD", "가나")]
     assert new.decode(new.encode(["닭읽가나"])) == ["닭읽가나"]

@@ -1,4 +1,4 @@
-"""Features of a source: their place, links of its text, joined ones, cards."""
+"""Features in a source: their position, the links of its text, feature bundles, and cards."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ SYMBOLS = ["<V>", "<PST>"]
         ("<V> <PST> walk home", range(2, 4)),
         ("walk home <V> <PST>", range(0, 2)),
         ("<2de> walk <V>", range(1, 2)),
-        ("<V> walk <PST> home", range(1, 4)),  # a symbol of the text
+        ("<V> walk <PST> home", range(1, 4)),  # a symbol inside the text
         ("walk", range(0, 1)),
         ("<V> <PST>", range(2, 2)),
         ("", range(0, 0)),
@@ -56,7 +56,7 @@ def test_features_in_the_other_place_are_moved():
     assert arrange("walk <V> <NEW>", symbols, "first") == "<V> <NEW> walk"
     assert arrange(b"\xff <V>", symbols, "first") == b"<V> \xff"
     for place, sources in {
-        # one symbol in front may be a tag, and a text may have angle brackets of its own
+        # A single symbol in front may be a tag, and text may contain angle brackets.
         "last": ["walk <V> <PST>", "<V> walk", "walk", "", "<V> <PST>", "<V> <PST> walk <V>"],
         "first": ["<V> <PST> walk", "walk", "", "<V> <PST>", "<V>", "a <b>", "<V> a <b>"],
     }.items():
@@ -74,8 +74,8 @@ def test_a_source_reads_features_where_it_learned_them_wherever_they_stand():
         there
     )
     assert first.cut([there], 4)[1].flat().tolist() == first.cut([here], 4)[1].flat().tolist()
-    assert first.cut([there], 99)[0] == [there]  # unchanged: nothing was cut
-    # the words are those of the text as it was written
+    assert first.cut([there], 99)[0] == [there]  # unchanged, since nothing was cut
+    # The words are those of the text as written.
     (spans,), (same,) = first.words([there]), first.words([here])
     order = [2, 3, 0, 1, 4]
     assert spans.tolist() == [[order[word] for word in span] for span in same.tolist()]
@@ -89,7 +89,7 @@ def test_a_source_reads_features_where_it_learned_them_wherever_they_stand():
         ({"feature_place": "last"}, "last"),
         ({"source": {"config": {"feature_place": "last"}}}, "last"),
         ({"source": {"config": {"feature_place": "first"}}}, "first"),
-        ({"source": {"config": {}}}, "first"),  # of a version that had one place
+        ({"source": {"config": {}}}, "first"),  # from a version that supported only one place
         ({"source": {"config": {"feature_place": ["last"]}}}, "first"),
         ({"source": "text"}, "first"),
         ({}, "first"),
@@ -105,7 +105,7 @@ def test_links_of_a_text_are_counted_behind_its_features():
     assert shift_links(links, pairs, ["<V>", "<PST>"]) == [{(2, 0), (3, 0)}, {(0, 0)}, set()]
     tagged = [(f"<2de> {pairs[0][0]}", "walked")]
     assert shift_links(links[:1], tagged, ["<2de>", "<V>", "<PST>"]) == [{(3, 0), (4, 0)}]
-    files = [(Path("a.png"), "eins")]  # no text
+    files = [(Path("a.png"), "eins")]  # not text
     assert shift_links(links[:1], files, []) == links[:1]
 
 
@@ -151,7 +151,7 @@ def test_blank_characters_are_those_of_unicode_in_the_first_plane():
     nothing = regex.compile(r"[\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}]")
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     unlike = [c for c in characters if is_blank(c) != bool(nothing.match(c))]
-    assert {*unlike} <= {*map(chr, range(0xFFF0, 0xFFF9))}  # which no version has assigned
+    assert {*unlike} <= {*map(chr, range(0xFFF0, 0xFFF9))}  # unassigned in every version
 
 
 def test_every_runner_in_python_calls_the_same_texts_blank():

@@ -1,4 +1,4 @@
-"""Targets that a vocabulary changes: which normalization keeps them, and what is reported."""
+"""Targets that a vocabulary would change: the normalization that keeps them, and the report."""
 
 import pytest
 

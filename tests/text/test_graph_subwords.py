@@ -1,4 +1,4 @@
-"""The same vocabulary inside of a TensorFlow graph, and in a SavedModel."""
+"""The vocabulary inside a TensorFlow graph and in a SavedModel."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def graph(subwords):
 
 @pytest.fixture(scope="module")
 def sides():
-    """(source, target) of one vocabulary each."""
+    """(source, target): one vocabulary for each side."""
     return Subwords.train_pair(PAIRS, 17, joint=False, model_type="char", normalization="identity")
 
 
@@ -57,7 +57,7 @@ def test_ids_are_int32(graph):
 
 
 def test_offsets_are_bytes_of_the_text(sides):
-    """A character model makes a token of each letter: é has two bytes, the first mark none."""
+    """A character model makes each letter a token: é has two bytes, the first word mark none."""
     ids, begins, ends = sides[0].graph.tokenize_with_offsets(["té cat", ""])
     assert ids.to_list()[0][2] == UNKNOWN
     assert begins.to_list() == [[0, 0, 1, 3, 4, 5, 6], []]
@@ -140,7 +140,7 @@ def test_a_new_random_seed_leaves_the_vocabulary_alive(sides):
     function = tf.function(vocabulary.tokenize)
     text = tf.constant(["Ein Mann."])
     expected = function(text).to_list()
-    tf.random.set_seed(1)  # after which TensorFlow makes its kernels anew
+    tf.random.set_seed(1)  # makes TensorFlow create its kernels again
     assert vocabulary.tokenize(text).to_list() == expected
     assert function(text).to_list() == expected
 

@@ -1,4 +1,4 @@
-"""Rows of ids by word: the same as those by sentence, whatever the text holds."""
+"""Rows of ids encoded word by word equal those encoded by sentence, for any text."""
 
 import random
 import sys
@@ -54,7 +54,7 @@ def test_every_character_stands_for_the_same_ids(subwords, step):
     draw = random.Random(0)
     characters = [chr(i) for i in range(0, sys.maxunicode, step) if not 0xD800 <= i < 0xE000]
     draw.shuffle(characters)
-    # each beside a space, and inside of a word
+    # Each next to a space and inside a word.
     sentences = [f"a{one} {one} {one}b low{one}er" for one in characters]
     assert same(rows_by_word(subwords, sentences), IdRows.encoded(subwords, sentences))
 

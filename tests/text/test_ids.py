@@ -1,4 +1,4 @@
-"""Long text cut in bytes: by hand, and alike in a graph."""
+"""Cutting long text at a number of bytes, checked by hand and against the graph."""
 
 import random
 
@@ -13,12 +13,12 @@ from keras_bahdanau.text.ids import WORD, byte_limit, cut_to_bytes, graph_cut_to
     [
         ("abcd", 4, "abcd"),
         ("abcde", 4, "abcd"),
-        ("a☃☃", 4, "a☃"),  # of 3 bytes each
+        ("a☃☃", 4, "a☃"),  # 3 bytes each
         ("a☃☃", 5, "a☃"),
         ("a☃☃", 6, "a☃"),
-        ("abc🙂", 6, "abc"),  # of 4 bytes
+        ("abc🙂", 6, "abc"),  # 4 bytes
         (b"abc\xf0\x9f\x99\x82d", 7, b"abc\xf0\x9f\x99\x82"),
-        (b"\x80" * 9, 5, b"\x80" * 5),  # no character begins anywhere
+        (b"\x80" * 9, 5, b"\x80" * 5),  # no position begins a character
     ],
 )
 def test_no_character_is_cut_in_two(text, most, expected):
@@ -26,7 +26,7 @@ def test_no_character_is_cut_in_two(text, most, expected):
 
 
 def test_a_word_that_is_copied_has_room_in_any_limit():
-    """A run of unknown characters, one token, which files for devices copy without a cut before."""
+    """A run of unknown characters is one token, which files for devices copy without a cut."""
     assert [byte_limit(tokens) for tokens in (1, 10, 16, 17)] == [WORD, WORD, 512, 544]
 
 

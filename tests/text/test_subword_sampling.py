@@ -1,4 +1,4 @@
-"""Subwords drawn by chance: what they spell, how often, and what they do to batches."""
+"""Subword sampling: samples spell the same text, have the right frequencies, and fit batches."""
 
 import collections
 import io
@@ -37,7 +37,7 @@ def epoch(data, number, first_step=0):
 
 
 def texts(subwords, batches):
-    """The target sentences, as they are spelt."""
+    """Decode the target sentences of some batches."""
     return subwords.decode([row for batch in batches for row in batch[2] if row[0] != PAD])
 
 
@@ -98,7 +98,7 @@ thread.start() if in_thread else draw()
 
 @pytest.mark.few(1)
 def test_other_processes_and_threads_draw_the_same(subwords):
-    """Whatever they have drawn before, and on however many threads."""
+    """It does not depend on earlier draws or on the number of threads."""
     work = [([], False), ([1], True), ([4, 1], False)]
     processes = [
         subprocess.Popen(
@@ -119,7 +119,7 @@ def test_other_processes_and_threads_draw_the_same(subwords):
 
 
 def chi_square(left, right):
-    """(distance, degrees of freedom) of two equally large samples, by what is not rare."""
+    """Return (distance, degrees of freedom) of two samples of equal size, ignoring rare values."""
     sums = {one: left[one] + right[one] for one in {*left, *right}}
     often = [one for one, count in sums.items() if count >= 10]
     return sum((left[one] - right[one]) ** 2 / sums[one] for one in often), len(often) - 1
@@ -135,13 +135,13 @@ def test_draws_are_as_frequent_as_sentencepieces_own(subwords, alpha):
         own = collections.Counter(tuple(*sampler.sample([text], seed)) for seed in range(3000))
         found = collections.Counter(map(tuple, processor.encode([text] * 3000, **settings)))
         distance, freedom = chi_square(own, found)
-        # of two samples of one distribution, one in ten million is farther apart
+        # Two samples from one distribution exceed this once in ten million times.
         assert distance < freedom + 6 * np.sqrt(2 * freedom) + 18
 
 
 @pytest.mark.parametrize("settings", [{}, {"byte_fallback": True}, {"split_by_whitespace": False}])
 def test_next_to_no_chance_splits_as_the_model_does(settings):
-    """Of any text, and of models that `Subwords.train` does not make."""
+    """For any text, and for models that `Subwords.train` does not make."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES),
@@ -169,8 +169,8 @@ def test_a_word_of_13000_characters_is_split_too(subwords):
 
 
 def test_bpe_leaves_out_that_share_of_merges():
-    """A word of two letters is one merge: it stays in two with the probability alpha."""
-    subwords = Subwords.train(["ab " * 9, "ab"], 8)  # ▁ a b ▁ab or ab
+    """A word of two letters has one merge, which is left out with the probability alpha."""
+    subwords = Subwords.train(["ab " * 9, "ab"], 8)  # ▁ a b, then ▁ab or ab
     sampler = SubwordSampler(subwords.model, 0.25)
     whole = sentencepiece.SentencePieceProcessor(model_proto=subwords.model).encode("ab")
     rows = [row for seed in range(4000) for row in sampler.sample(["ab"], seed)]
@@ -205,7 +205,7 @@ def test_each_epoch_has_all_pairs_split_anew(subwords, measure):
 
 
 def test_a_pair_stays_a_pair():
-    """Source and target of a pair are the same words, small and large."""
+    """Source and target have the same words, in lower and upper case."""
     pairs = [(words, words.upper()) for words in SENTENCES]
     source, target = Subwords.train_pair(pairs, 40, joint=False)
     data = BatchedPairs(pairs, source, target, 120, subword_sampling=0.3)

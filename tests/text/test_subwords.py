@@ -1,4 +1,4 @@
-"""Subwords on the host: ids, texts, tokens, and total behaviour on any bytes."""
+"""Subwords on the host: ids, text and tokens, with a defined result for any bytes."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ def subwords():
 
 @pytest.fixture(scope="module")
 def sides():
-    """(source, target) of one vocabulary each."""
+    """(source, target): one vocabulary for each side."""
     return Subwords.train_pair(PAIRS, 17, joint=False, model_type="char", normalization="identity")
 
 
@@ -151,7 +151,7 @@ def test_config_is_json_and_round_trips(subwords, sides):
 
 
 def test_a_pickle_holds_the_model_alone(subwords):
-    assert subwords.graph.vocabulary_size == 40  # of which no pickle could hold anything
+    assert subwords.graph.vocabulary_size == 40  # the graph object can't be pickled
     restored = pickle.loads(pickle.dumps(subwords))
     assert restored == subwords
     assert lists(restored.encode(["the dog"])) == lists(subwords.encode(["the dog"]))

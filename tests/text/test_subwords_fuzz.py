@@ -37,7 +37,7 @@ ALPHABETS = [
 
 
 def text_of(random):
-    """A string: of one alphabet, of any code points, of known words, or of few signs."""
+    """Return a string of one alphabet, any code points, known words, or few repeated characters."""
     kind, length = random.integers(4), int(random.integers(0, 25))
     if kind == 0:
         codes = random.integers(0, 0x110000, length)
@@ -54,7 +54,7 @@ def text_of(random):
 
 
 def bytes_of(random):
-    """Bytes: all random, or a text of which some are lost or changed."""
+    """Return bytes: all random, or encoded text with some bytes lost or changed."""
     if random.integers(2):
         return random.bytes(random.integers(0, 20))
     content = bytearray(text_of(random).encode())
@@ -85,7 +85,7 @@ def subwords(request):
 
 
 def different(left, right, texts):
-    """The first texts for which two lists do not hold the same."""
+    """Return the first three texts for which two lists differ."""
     return [row for row in zip(texts, left, right, strict=True) if row[1] != row[2]][:3]
 
 
@@ -98,7 +98,7 @@ def padded(rows):
 
 
 def test_the_texts_are_of_all_kinds(texts):
-    """Or the tests below would hold for nothing."""
+    """Otherwise the tests below would prove nothing."""
     strings, some_bytes = texts[:STRINGS], texts[STRINGS:]
     assert len(set(strings)) > 0.8 * STRINGS and "" in strings
     assert max(map(len, strings)) == 200
@@ -125,7 +125,7 @@ def test_both_sides_name_tokens_alike(subwords, texts):
 
 @pytest.mark.few(1)
 def test_both_sides_spell_ids_alike(subwords, texts):
-    """Those of the texts, and random ones, of which some are special or of no vocabulary."""
+    """For the ids of the texts, and for random ids, some of them special or out of range."""
     size = (len(texts), 20)
     wild = np.random.default_rng(1).integers(-3, subwords.vocabulary_size + 3, size)
     for ids in (padded(subwords.encode(texts)).numpy(), wild):
@@ -134,7 +134,7 @@ def test_both_sides_spell_ids_alike(subwords, texts):
 
 
 def words_of_bytes(sentence):
-    """The number of the word that each byte belongs to; white space is of the word behind it."""
+    """Return the word number of each byte; white space belongs to the word after it."""
     number, inside, words = 0, False, []
     for letter in sentence:
         if inside and letter.isspace():
@@ -158,7 +158,7 @@ def test_words_are_those_of_the_offsets_in_the_graph(subwords, texts, words):
     graph = []
     for word, start, stop in zip(words, splits[:-1], splits[1:], strict=True):
         first, after = begins[start:stop], ends[start:stop]
-        # (tokens, 2): the words of the first and of the last byte
+        # (tokens, 2): the words of the first and of the last byte.
         spans = np.stack([word[first], word[np.maximum(first, after - 1)]], axis=1)
         graph.append([*spans.tolist(), [word[-1], word[-1]]])
     host = [spans.tolist() for spans in subwords.words(texts)]
@@ -169,10 +169,10 @@ def test_words_are_those_of_the_offsets_in_the_graph(subwords, texts, words):
 
 
 def random_alignments(random, lengths, source_time):
-    """Sums of few parts of 64, which no order of adding changes, so that ties are ties."""
+    """Return sums of a few multiples of 1/64, exact in any order, so that ties remain ties."""
     shape = (len(lengths), 8, source_time)
     weights = random.integers(0, 9, shape) * (random.random(shape) < 0.4)
-    weights[:, -1] = 0  # what a token attends to that no source has
+    weights[:, -1] = 0  # a target token that attends to no source token
     real = np.arange(source_time) < lengths[:, None]  # (batch, source_time)
     return (weights * real[:, None] / 64).astype("float32")
 

@@ -1,4 +1,4 @@
-"""Learning a vocabulary: sizes, settings, symbols, and the line that says what is wrong."""
+"""Training a vocabulary: sizes, settings, symbols, and one-line errors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Reports of what a vocabulary does not know: letters, marks of another form of Unicode, spaces."""
+"""Reports of text that a vocabulary can't encode: letters, other Unicode forms, spaces."""
 
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.unknown_parts import name_of_part, report_unknown

@@ -1,4 +1,4 @@
-"""Vocabularies of trained models, with pieces of new text behind their own."""
+"""Vocabularies of trained models, extended by pieces from new text."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_text_without_new_pieces_is_split_as_before(model_type):
         (before,), (after,) = old.encode([text]), new.encode([text])
         assert after.max() >= size or before.tolist() == after.tolist()
     kept = sum(new.encode([text])[0].max() < size for text in OLD)
-    assert kept >= 4  # "tor" is new in a word of "die katze zu dem tor", too
+    assert kept >= 4  # "tor" gets a new piece, and it occurs in one of the old sentences
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "grapheme", "word"])
@@ -84,7 +84,7 @@ def test_parts_of_a_piece_are_those_that_the_old_vocabulary_splits_it_into():
     assert parts[: old.vocabulary_size] == [[one] for one in range(old.vocabulary_size)]
     of = {name: old.tokens(ids).tolist() for name, ids in zip(names, parts, strict=True)}
     assert of["▁abcd"] == ["▁ab", "c", "d"]
-    assert of["x"] == []  # nothing is known of it
+    assert of["x"] == []  # none of its parts is known
 
 
 def test_parts_of_a_vocabulary_in_another_order_are_the_pieces_themselves():

@@ -1,4 +1,4 @@
-"""Text where TensorFlow, or tensorflow-text, cannot be imported, as on Windows."""
+"""Text processing where TensorFlow or tensorflow-text can't be imported, as on Windows."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ LINE = (
 
 
 def answers(program, *arguments, without):
-    """What a program prints as JSON, in a process that cannot import some modules."""
+    """Run a program in a process that can't import some modules. Return the JSON that it prints."""
     blocked = f"import json, sys; sys.modules.update(dict.fromkeys({without!r}))\n"
     command = [sys.executable, "-c", blocked + program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Numbers of the words of tokens in a graph: those that a result counts in Python."""
+"""The word number of each token, computed in a graph, equals that of a result in Python."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ TEXTS = [
 
 
 def expected_numbers(tokens):
-    """The same from the spans of `Translation.words`."""
+    """Compute the same numbers from the spans of `Translation.words`."""
     numbers = np.full(len(tokens), -1)
     for number, (_, first, last) in enumerate(word_spans_of(tokens, text="")):
         numbers[first : last + 1] = number
@@ -34,7 +34,7 @@ def expected_numbers(tokens):
 
 @pytest.fixture(params=["in Python", pytest.param("in LiteRT", marks=pytest.mark.slow)])
 def answer(request):
-    """`answer(function, array)`: the output of a function, in a graph or converted."""
+    """`answer(function, array)`: the output of a function, run in a graph or converted."""
     if request.param == "in LiteRT":
         return steps.litert
     return lambda function, array: tf.function(function)(array)
@@ -70,7 +70,7 @@ def test_texts_have_the_words_of_a_translation(model_type, normalization, answer
     )
     rows = subwords.encode(TEXTS)
     found = assert_same(subwords, [*rows, rows[0][:3], rows[1][:-1]], answer)
-    assert found.max() >= 4 and any(1 in row for row in rows)  # an unknown one is there
+    assert found.max() >= 4 and any(1 in row for row in rows)  # an unknown token occurs
 
 
 def test_any_tokens_have_the_words_of_a_translation(answer):
@@ -83,7 +83,7 @@ def test_any_tokens_have_the_words_of_a_translation(answer):
 
 
 def test_tokens_around_copies_have_the_words_of_the_text():
-    """Letters behind a copy are of its word; one of several words moves all behind it."""
+    """Letters after a copy belong to its last word; a copy of several words shifts later ones."""
     subwords = Subwords.train(["a b ab ▁ ▁a"] * 3 + ["<V> a"], 20, symbols=["<V>"], exact=False)
     parts = word_parts(subwords.tokens(range(subwords.vocabulary_size)))
     random = np.random.default_rng(5)

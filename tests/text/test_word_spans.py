@@ -1,4 +1,4 @@
-"""The words that tokens stand for, whatever the normalization makes of the text."""
+"""The words that tokens stand for, however normalization changes the text."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ def subwords():
 
 @pytest.fixture(scope="module")
 def sides():
-    """(source, target) of one vocabulary each."""
+    """(source, target): one vocabulary for each side."""
     return Subwords.train_pair(PAIRS, 17, joint=False, model_type="char", normalization="identity")
 
 
 def words(subwords, sentence):
-    """(token, its first and last word) of the tokens of a sentence."""
+    """Return (token, first word, last word) for each token of a sentence."""
     (ids,), (spans,) = subwords.encode([sentence]), subwords.words([sentence])
     assert spans.dtype == np.int32
     tokens = subwords.tokens(ids).tolist()
@@ -47,7 +47,7 @@ def test_tokens_know_their_words(sides):
 
 
 def test_any_white_space_separates_words(subwords):
-    """That of the raw text, in bytes of UTF-8, whatever the normalization makes of it."""
+    """White space of the raw text counts, encoded in UTF-8, however normalization changes it."""
     for sentence in ("  the \t dog ", "the\u3000\u00a0dog", "the\u2028dog"):
         found = words(subwords, sentence)
         assert found[0] == ("▁the", 0, 0)
@@ -56,7 +56,7 @@ def test_any_white_space_separates_words(subwords):
 
 
 def test_normalization_moves_no_token_to_another_word(subwords):
-    # one half becomes three letters, a zero-width space becomes a space, which parts no word
+    # One half becomes three characters; a zero-width space becomes a space, but separates no words.
     for sentence, last in (("½ dog", 1), ("é\u200bé dog", 1), ("ﬀ ﬀ dog", 2)):
         found = words(subwords, sentence)
         assert [token for token, *_ in found[-2:]] == ["▁dog", "</s>"]
@@ -93,11 +93,11 @@ def test_there_are_as_many_spans_as_tokens(subwords):
 
 
 def test_pieces_know_the_bytes_that_they_stand_for(sides):
-    """Of a string and of bytes alike: é has two."""
+    """For strings and for bytes: é has two bytes."""
     for sentence in ("té cat", "té cat".encode()):
         pieces = sides[0].pieces(sentence)
         assert [piece.piece for piece in pieces] == [*"▁té▁cat"]
         assert [piece.id for piece in pieces][2] == UNKNOWN
-        # the first mark stands for nothing
+        # The first word mark stands for no byte.
         spans = [(0, 0), (0, 1), (1, 3), (3, 4), (4, 5), (5, 6), (6, 7)]
         assert [(piece.begin, piece.end) for piece in pieces] == spans

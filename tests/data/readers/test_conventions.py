@@ -1,4 +1,4 @@
-"""Conventions of published tables: headers, marks, separators, dictionaries, each with one line."""
+"""Conventions of published tables (headers, marks, separators, dictionaries), each reported."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ SENTENCES += [f"{line} again" for line in SENTENCES]
 
 
 def read(tmp_path, text, *columns, name="table.tsv"):
-    """(pairs, reports) of a table."""
+    """Write a table and read it. Return (pairs, reports)."""
     path, lines = tmp_path / name, []
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     pairs, _ = read_table(path, *columns, say=lines.append)
@@ -48,7 +48,7 @@ def test_words_that_no_sentence_has_are_a_header(header):
     assert is_header([header, *SENTENCES])
     assert not is_header([header, *SENTENCES[:5]])  # too few to tell
     assert not is_header([header, *SENTENCES, f"a {header}"])
-    assert not is_header([header, *[line.replace(" ", "") for line in SENTENCES]])  # words
+    assert not is_header([header, *[line.replace(" ", "") for line in SENTENCES]])  # single words
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_words_of_cmudict_that_begin_with_a_sign_are_words(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "f(1)\ty\ng\tz\n",  # without f
-        "sin\tthe sine function\nsin(1)\tthe sine of one\n",  # words, no phones
+        "f(1)\ty\ng\tz\n",  # no entry for f itself
+        "sin\tthe sine function\nsin(1)\tthe sine of one\n",  # words, not phones
         "f x\tA B\nf x(1)\tA C\n",
     ],
 )

@@ -1,4 +1,4 @@
-"""Parallel text in every form: the same pairs from each, block by block, and one line of error."""
+"""Parallel text in every format: same pairs, whether read whole or in blocks; one-line errors."""
 
 import bz2
 import encodings.aliases
@@ -84,7 +84,7 @@ def test_long_records_make_small_blocks(tmp_path, monkeypatch):
 
 
 def test_units_that_a_parser_holds_back_to_the_end_are_read(tmp_path, monkeypatch):
-    """As expat 2.6 does behind a comment that is longer than a chunk."""
+    """expat 2.6 does this after a comment that is longer than a chunk."""
 
     class Late(tmx_module._UnitParser):
         held: list = []
@@ -133,7 +133,7 @@ FRENCH_FIRST = [[("fr", "f"), ("en", "e")], [("en", "E")]]
 def languages_of(path, **options):
     lines = []
     corpus = open_corpus(path, say=lines.append, **options)
-    assert pairs_of(corpus) == pairs_of(corpus, 1)  # and the languages are reported once
+    assert pairs_of(corpus) == pairs_of(corpus, 1)  # and the languages are reported only once
     return pairs_of(corpus), [line.partition("': ")[2] for line in lines]
 
 
@@ -307,7 +307,7 @@ def test_a_file_in_any_encoding_is_read_or_one_line(tmp_path):
         try:
             data = (data.split(b"</body>")[0] + body).decode().encode(name)
         except (LookupError, UnicodeError, TypeError):
-            pass  # of no text: the bytes are those of ASCII
+            pass  # not a text encoding: write ASCII bytes
         path = written(tmp_path, "p.tmx", data)
         try:
             assert pairs_of(open_corpus(path)) == [("a", "b")]

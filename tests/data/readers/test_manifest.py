@@ -1,4 +1,4 @@
-"""Manifests of files and their texts."""
+"""Manifests that list files and their text."""
 
 import gzip
 
@@ -13,7 +13,7 @@ SOURCE = AudioSource(20)
 
 @pytest.fixture
 def manifest(tmp_path):
-    """A function that writes a manifest beside the files a.wav and b/c.wav."""
+    """Function that writes a manifest next to the files a.wav and b/c.wav."""
     (tmp_path / "b").mkdir()
     for name in ("a.wav", "b/c.wav"):
         (tmp_path / name).write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Tables as they are published: columns by name, features as symbols, several answers."""
+"""Tables as published: columns by name, features as symbols, several answers for one source."""
 
 import gzip
 import re
@@ -58,7 +58,7 @@ def test_a_source_without_features_and_an_empty_one_have_no_symbols(tmp_path):
 
 def test_spaces_at_the_ends_of_a_cell_are_no_part_of_it(tmp_path):
     path = written(tmp_path, " New York \t n u \tN;SG \nto\t t u\t V;PST\n")
-    pairs, _ = read_table(path)  # whose features are found
+    pairs, _ = read_table(path)  # its features are recognized
     assert pairs == [("New York <N> <SG>", "n u"), ("to <V> <PST>", "t u")]
 
 
@@ -94,7 +94,7 @@ def test_two_columns_are_those_of_read_pairs(tmp_path):
         (["7\ta\t12\tb", "8\tc\t13\td"], "count,source,count,target"),
         (["a\t0.99\t0.14\t1.0\t1.0\tb", "c\t1\t1\t1\t1\td"], f"source,{'count,' * 4}target"),
         (["a\tb\t", "c\td\t"], "source,target,-"),
-        (["a\tb\tV;PST", "c\td\tN", "e\tf\tN"], None),  # one in three has several
+        (["a\tb\tV;PST", "c\td\tN", "e\tf\tN"], None),  # only one row in three has several features
         (["a\tb\tN;SG", "c\td\tN;PL;past tense"], None),
         (["a\tb\tV;IND;PST;3;SG", "c\td\tV.PTCP;IN+ABL;"], "source,target,features"),
         (["a\tb\tcat;dog"], None),
@@ -124,7 +124,7 @@ def test_language_codes_before_a_text_are_ignored(tmp_path):
     rows = [f"{number}\ten\t{word}\tpt-BR\t{word[::-1]}" for number, word in enumerate(words)]
     assert find_columns(rows) == "count,-,source,-,target"
     labels = [f"{number}\t{word}\tpos" for number, word in enumerate(words)]
-    assert find_columns(labels) == "count,source,target"  # a code behind it is a label
+    assert find_columns(labels) == "count,source,target"  # a code after the text is a label
     path = tmp_path / "sentences.csv"
     path.write_text("".join(f"{number}\tdeu\t{word}\n" for number, word in enumerate(words)))
     with pytest.raises(ValueError, match="contains languages, such as 'deu'. Write each"):

@@ -1,4 +1,4 @@
-"""Preparing a corpus: the ids are those of the text, whatever is killed and however many work."""
+"""Preparing a corpus gives the ids of its text, regardless of killed processes and worker count."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def test_filters_can_be_switched_off(corpus, tmp_path):
     off |= {"drop_copies": False, "drop_duplicates": False}
     shards = prepared(corpus, tmp_path / "out", **off)
     assert len(shards) == len(PAIRS)
-    assert rows_of(shards, 0)[len(KEPT)] == []  # no end token behind a source without a token
+    assert rows_of(shards, 0)[len(KEPT)] == []  # an empty source gets no end token
 
 
 def test_vocabularies_may_be_given(corpus, tmp_path):
@@ -226,7 +226,7 @@ def test_workers_answer_in_order_and_their_errors_are_raised():
         with pytest.raises(UnicodeDecodeError, match="z"):
             list(workers.results(double, [4]))
         assert [result for _, result in workers.results(double, [7])] == [14]
-        with pytest.raises(AttributeError, match="lambda"):  # which no pickle holds
+        with pytest.raises(AttributeError, match="lambda"):  # a lambda can't be pickled
             list(workers.results(lambda job: job, [0]))
 
 
@@ -320,7 +320,7 @@ def is_running(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")  # one that nobody has waited for is no more at work
+    stat = Path(f"/proc/{pid}/stat")  # a process that nobody waited for no longer works
     return not stat.exists() or ") Z" not in stat.read_text()
 
 

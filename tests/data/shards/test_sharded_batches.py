@@ -1,4 +1,4 @@
-"""Batches from shards: those of the pairs in memory, in any order of the windows."""
+"""Batches from shards contain the same pairs as batches from memory, in any order of windows."""
 
 import collections
 
@@ -15,7 +15,7 @@ from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import PAD
 
 RANDOM = np.random.default_rng(3)
-# Characters are tokens: the mark of the word, its letters, and the end token.
+# Characters are tokens: the word mark, the letters, and the end token.
 PAIRS = [
     ("".join(RANDOM.choice(list("abc"), n)), "".join(RANDOM.choice(list("xyz"), m)))
     for n, m in RANDOM.integers(0, 15, size=(120, 2))
@@ -30,7 +30,7 @@ def subwords():
 
 @pytest.fixture(scope="module")
 def shards_of(subwords, tmp_path_factory):
-    """Function that writes the first pairs into shards of so many each."""
+    """Function that writes the first pairs into shards of a given size."""
 
     def write(size, count=120):
         directory = tmp_path_factory.mktemp(f"of_{size}")
@@ -64,7 +64,7 @@ def same(left, right):
 
 
 def pairs_in(batches):
-    """How often each pair of rows of ids is in some batches."""
+    """Count the occurrences of each pair of id rows in some batches."""
     rows = [
         (tuple(source[source != PAD].tolist()), tuple(target[target != PAD].tolist()))
         for sources, _, targets, _ in batches
@@ -115,7 +115,7 @@ def test_shapes_are_those_of_the_corpus_and_within_the_tokens_of_a_batch(shards)
 
 
 def test_padding_of_windows_is_close_to_that_of_all_pairs(shards, subwords):
-    """A window of 60 pairs has one batch more of a bucket, at most, than its part of all."""
+    """A window of 60 pairs has at most one more batch per bucket than its fraction of all pairs."""
 
     def padding(data):
         source, _, target, _ = zip(*arrays(data.arrays(0)), strict=True)
@@ -141,7 +141,7 @@ def test_first_step_skips_exactly_the_batches_before(shards, measure):
 
 
 def test_nothing_is_read_of_the_windows_before_the_first_step(shards, monkeypatch):
-    """Each of the 4 windows has the pairs 0 to 4, 5 to 9, ... of each shard."""
+    """Each of the 4 windows has rows 0 to 4, 5 to 9, and so on, of each shard."""
     data = ShardedBatches(shards, 90, window=30, shuffle=False)
     read, part = [], Shards.part
     monkeypatch.setattr(Shards, "part", lambda self, *at: read.append(at) or part(self, *at))
@@ -172,7 +172,7 @@ def test_workers_share_the_pairs_and_go_in_step(shards, measure, workers):
 
 
 def test_a_worker_without_pairs_gets_batches_without_weight(shards_of):
-    """Of 9 shards of one pair each, the first of two workers reads none."""
+    """With 9 shards of one pair each, the first of two workers has no pair to read."""
     data = ShardedBatches(shards_of(1, 9), batch_sentences=2, shard=(0, 2))
     assert data.skipped.empty == 1
     batches = arrays(data.arrays(0))
@@ -182,7 +182,7 @@ def test_a_worker_without_pairs_gets_batches_without_weight(shards_of):
 
 
 def test_each_window_has_its_share_of_every_part_of_the_corpus(shards):
-    """Of 6 shards in the order of the text, each of 3 windows has a third."""
+    """Each of 3 windows has a third of each of the 6 shards, which are in the order of the text."""
     data = ShardedBatches(shards, batch_sentences=120, window=40, max_length=20)
     epoch = [pairs_in([batch]) for batch in arrays(data.arrays(0))]
     assert len(epoch) == len(data.windows) == 3
@@ -197,7 +197,7 @@ def test_windows_of_many_shards_have_some_that_are_spread_evenly(monkeypatch):
     monkeypatch.setattr("keras_bahdanau.data.shards.sharded_batches.SPREAD", 3)
     assert _windows([3, 3, 3, 9, 1, 1], 6) == [
         *(ShardWindow(range(0, 6, 2), part, 2) for part in (0, 1)),  # 3 + 3 + 1 pairs
-        *(ShardWindow(range(1, 6, 2), part, 3) for part in (0, 1, 2)),  # 3 + 9 + 1
+        *(ShardWindow(range(1, 6, 2), part, 3) for part in (0, 1, 2)),  # 3 + 9 + 1 pairs
     ]
     with pytest.raises(ValueError, match="at most 100,000 windows. Received: 200,000 pairs"):
         _windows([10**5, 10**5], 1)
@@ -255,7 +255,7 @@ def test_ids_that_are_damaged_while_a_training_reads_them_are_one_clear_line(sha
     shards = shards_of(20, 40)
     data = ShardedBatches(shards, batch_tokens=90, max_length=14)
     ids = np.load(shards.directory / "00001" / "target.ids.npy")
-    ids[shards.part(1, 0, 3)[1].lengths.sum()] = 99  # the first one of row 3
+    ids[shards.part(1, 0, 3)[1].lengths.sum()] = 99  # the first id of row 3
     np.save(shards.directory / "00001" / "target.ids.npy", ids)
     with pytest.raises(ValueError, match="00001/target.ids.npy. .row 3 contains 99") as caught:
         with data.errors():

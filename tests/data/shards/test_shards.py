@@ -1,4 +1,4 @@
-"""Shards: what is written comes back, whole or with the name of the file that is not."""
+"""Shards are read back as written; if a file is damaged, the error names it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Shards of images and recordings: the batches of their manifest, from the files as they were."""
+"""Shards of images and recordings give the batches of their manifest, from the stored files."""
 
 import json
 import shutil
@@ -116,7 +116,7 @@ def test_a_file_that_was_damaged_since_is_one_clear_line(tmp_path):
     path = tmp_path / "shards" / "00000" / "source.bytes.npy"
     starts = np.cumsum([path.stat().st_size for path, _ in read_manifest(manifest)])
     content = bytearray(path.read_bytes())
-    content[-len(content) + 128 + starts[1] + 1] ^= 255  # in the head of the third file
+    content[-len(content) + 128 + starts[1] + 1] ^= 255  # in the header of the third file
     path.write_bytes(content)
     with pytest.raises(ValueError, match="00000/source.bytes.npy.*row 2 has changed") as caught:
         with data.errors():
@@ -130,7 +130,7 @@ def test_files_that_nothing_can_be_read_from_are_dropped(tmp_path):
     manifest = write_manifest("images", NUMBERS[:6], tmp_path)
     whole = (tmp_path / "1.png").read_bytes()
     (tmp_path / "0.png").write_bytes(b"no image")
-    (tmp_path / "1.png").write_bytes(whole[:45])  # its header alone
+    (tmp_path / "1.png").write_bytes(whole[:45])  # only its header
     report = survey(ManifestCorpus(manifest, source), Preparation(**SETTINGS), 1, quiet)
     assert (report.dropped["empty"], report.dropped["broken"], report.kept) == (1, 1, 4)
     assert report.examples["broken"][0][0] == 2 and "1.png" in report.examples["broken"][0][1]
@@ -138,7 +138,7 @@ def test_files_that_nothing_can_be_read_from_are_dropped(tmp_path):
 
 
 def test_another_file_of_the_same_name_is_not_what_was_begun(tmp_path, monkeypatch):
-    """Or its old scan would count, and the bounds of blocks might be others."""
+    """Otherwise the old scan would be used, and the block boundaries might differ."""
     source = CASES["images"].source_of(None)
     manifest = write_manifest("images", NUMBERS[:6], tmp_path)
 
@@ -208,7 +208,7 @@ def test_damage_at_any_byte_gives_features_or_one_clear_line(corpus, tmp_path):
             assert "must be intact" in str(error) and "\n" not in str(error)
             outcomes.add("error")
         path.write_bytes(whole)
-    assert "error" in outcomes  # PNG has a checksum of everything, sound has none
+    assert "error" in outcomes  # PNG has a checksum for everything, WAV has none
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A head trained inside a LiteRT file: the steps match Keras, can be undone, and reject bad data."""
+"""A head trained inside a LiteRT file: steps match Keras, can be undone, and reject bad data."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Keras models as LiteRT files: same outputs, no failure on bad inputs, errors that name a remedy."""
+"""Keras models as LiteRT files: same outputs, no failure on bad inputs, helpful errors."""
 
 import keras
 import numpy as np

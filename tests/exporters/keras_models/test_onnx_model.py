@@ -1,4 +1,4 @@
-"""Keras models as ONNX files: same outputs in any batch, no failure on bad inputs, clear refusals."""
+"""Keras models as ONNX files: same outputs in any batch, no failure on bad inputs, clear errors."""
 
 import keras
 import numpy as np

@@ -424,7 +424,7 @@ def compile_checked(source, path):
 
 
 def numbers_of(one, longest):
-    """Return the numeric fields of a hypothesis that the probe prints, without those that are None."""
+    """Return the numeric fields of a hypothesis that the probe prints, leaving out None."""
     of_tokens = one.token_log_probs, one.token_entropies, one.token_words
     padded = np.zeros((len(one.target_tokens), longest))
     padded[:, : one.alignment.shape[1]] = one.alignment

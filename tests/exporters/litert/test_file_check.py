@@ -1,4 +1,4 @@
-"""The check of a LiteRT file finds everything that a phone or browser would refuse, nothing else."""
+"""The check of a LiteRT file finds what a phone or a browser would refuse, and nothing else."""
 
 import hashlib
 import json

@@ -71,7 +71,7 @@ def root_of(content):
 
 
 def standard_metadata(path):
-    """Return the metadata in the buffer named `TFLITE_METADATA`, located with LiteRT's own schema."""
+    """Return the metadata in the buffer named `TFLITE_METADATA`, found with LiteRT's own schema."""
     model = schema.Model.GetRootAs(path.read_bytes())
     entries = {model.Metadata(i).Name(): model.Metadata(i) for i in range(model.MetadataLength())}
     buffer = model.Buffers(entries[b"TFLITE_METADATA"].Buffer())

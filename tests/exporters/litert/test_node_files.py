@@ -62,7 +62,7 @@ def model(kind, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def inputs(kind, model):
-    """Paths of the files and their contents: inputs as long as the model allows, and an empty one."""
+    """Paths of the files and their contents: inputs of the greatest length, and an empty one."""
     case = toy_sources.CASES[kind]
     rows = [row for row in ROWS if row or kind != "images"]  # an image file can't be empty
     # A sound file has at least one sample.

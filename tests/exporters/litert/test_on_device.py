@@ -69,7 +69,7 @@ def results(toy_translator):
 
 @pytest.fixture(scope="module")
 def aligned(toy_translator, results):
-    """The expected output of `--alignment`: word numbers, counting words with unknown characters."""
+    """The expected output of `--alignment`, with word numbers that count unknown characters."""
     words = toy_translator.words(SENTENCES)
     links = [
         span_links(of_source, word_spans(r.target_tokens), r.alignment)
@@ -81,7 +81,7 @@ def aligned(toy_translator, results):
 
 @pytest.fixture
 def translate(toy_litert, monkeypatch, capsys):
-    """`translate(*arguments, model=..., data=...)`: exit code, standard output and standard error."""
+    """`translate(*arguments, model=..., data=...)`: exit code, standard output and error."""
     spec = importlib.util.spec_from_file_location("translate", PROGRAM)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)

@@ -57,7 +57,7 @@ def translate(program, capsys):
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """`command(*arguments, stdin=...)`: exit code, standard output and error of the package's CLI."""
+    """`command(*arguments, stdin=...)`: exit code, standard output and error of the package."""
 
     def run(*arguments, stdin=""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))

@@ -1,4 +1,4 @@
-"""A Triton repository contains the ONNX file and a configuration with fields from Triton's schema."""
+"""A Triton repository contains the ONNX file and a configuration that follows Triton's schema."""
 
 import importlib
 from pathlib import Path

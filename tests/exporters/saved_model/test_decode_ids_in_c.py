@@ -1,4 +1,4 @@
-"""A SavedModel of ids gives the same answers in C as in Python: `export/tf_serving/decode_ids.c`."""
+"""A SavedModel of ids gives Python's answers in a C program: `export/tf_serving/decode_ids.c`."""
 
 import json
 import random

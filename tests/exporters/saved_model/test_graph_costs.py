@@ -152,7 +152,7 @@ def test_tensorflow_counts_as_many_products():
 
 @contextlib.contextmanager
 def counting():
-    """Counter of the work of each operation that TensorFlow runs in the block, by operation name."""
+    """Counter of the work of each operation that TensorFlow runs in the block, by name."""
     work = Counter()
 
     def add(name, inputs, attributes, outputs, *_):

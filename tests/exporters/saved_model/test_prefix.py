@@ -142,7 +142,7 @@ def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expec
 
 @pytest.mark.slow
 def test_words_are_those_of_the_text_where_unknown_ones_are_copied(toy_translator):
-    """This holds in the answer and in a client's links: "er" belongs to the copied word before it."""
+    """True in the answer and in a client's links: "er" belongs to the copied word before it."""
     search = dataclasses.replace(toy_translator.search, beam_width=1, replace_unknown=True)
     copying = toy_translator.searching(search)
     function, _ = signatures_of(copying, ("prefix", "alignments"))[

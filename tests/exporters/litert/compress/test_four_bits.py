@@ -30,7 +30,7 @@ def answer(model, x):
 
 
 def sizes(model):
-    """Return the sizes in bytes of the constants that have a scale, each with the name of its type."""
+    """Return the type name and the size in bytes of each constant that has a scale."""
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
     names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
     found = {}
@@ -43,7 +43,7 @@ def sizes(model):
 
 
 def rounded(weight, axis):
-    """Round to the nearest of 255 levels, in float64, with one scale for all values along `axis`."""
+    """Round to the nearest of 255 levels in float64, with one scale for all values along `axis`."""
     weight = weight.astype(np.float64)
     scale = np.abs(weight).max(axis=axis, keepdims=True) / 127
     return np.rint(weight / scale) * scale
@@ -97,7 +97,7 @@ def test_zeros_and_small_matrices_stay(tmp_path):
 
 
 def tied_to(table):
-    """Return a function that looks up rows of a table and multiplies their tanh by the same table."""
+    """Return a function that looks up rows of a table and multiplies their tanh by that table."""
 
     def tied(x, _):
         rows = tf.gather(table, x[0])  # (6, 48)

@@ -1,4 +1,4 @@
-"""Loops that several signatures share are stored once, and each signature still gives its outputs."""
+"""Loops that several signatures share are stored once, and each signature's outputs stay."""
 
 import numpy as np
 import pytest
