@@ -1,4 +1,4 @@
-"""A translator whose weights a test may spoil, and the epochs of a `fit` without its batches."""
+"""A translator whose weights a test may change, and the epochs of a `fit` without its batches."""
 
 import keras
 import pytest
@@ -8,7 +8,7 @@ import keras_bahdanau as kb
 
 @pytest.fixture(scope="session")
 def own_translator(toy_translator):
-    """The toy translator once more, with a model of its own."""
+    """The toy translator with a separate, untrained model."""
     model = kb.Seq2Seq.from_config(toy_translator.model.get_config())
     source, target = toy_translator.source, toy_translator.target
     return kb.Translator(source, model, target, kb.SearchOptions(beam_width=1))
@@ -16,7 +16,7 @@ def own_translator(toy_translator):
 
 @pytest.fixture
 def translator(own_translator, toy_translator):
-    """It, with weights that have learnt to count, and trained by nothing so far."""
+    """`own_translator` with the toy's trained weights and a new optimizer."""
     own_translator.model.set_weights(toy_translator.model.get_weights())
     own_translator.model.compile(keras.optimizers.SGD(), kb.losses.TokenCrossentropy())
     return own_translator
@@ -24,7 +24,7 @@ def translator(own_translator, toy_translator):
 
 @pytest.fixture
 def pass_epochs():
-    """`pass_epochs(model, callbacks, number)`: what they hear in so many epochs; their logs."""
+    """`pass_epochs(model, callbacks, number)`: run the callbacks of epochs; return the logs."""
 
     def function(model, callbacks, number=1):
         callbacks = keras.callbacks.CallbackList(callbacks, add_history=True, model=model)

@@ -1,4 +1,4 @@
-"""Alignments recorded during a training: which steps, of which inputs, with which numbers."""
+"""Alignments recorded during training: their steps, inputs and values."""
 
 import math
 
@@ -13,7 +13,7 @@ IDS = np.array([[1, 2, 3, 0], [2, 2, 0, 0], [3, 1, 2, 1]])
 
 
 def new_classifier(count=1):
-    """A Keras model with attention pooling layers, compiled."""
+    """Return a compiled Keras model with attention pooling layers."""
     inputs = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(4, 3, mask_zero=True)(inputs)
     contexts = [kb.AttentionPooling(3, name=f"look_{n}")(embedded) for n in range(count)]
@@ -69,7 +69,7 @@ def test_the_loss_of_a_record_is_the_mean_since_the_one_before():
     history = AlignmentHistory(IDS, steps=[0, 2, 5])
     history.set_model(new_classifier())
     history.on_train_begin()
-    # Keras gives means of the epoch so far: the batches have 4, 2, 0 and, in the next epoch, 9, 6
+    # Keras reports running means: the batches have 4, 2, 0 and, in the next epoch, 9, 6.
     for means in ((4.0, 3.0, 2.0), (9.0, 7.5)):
         history.on_epoch_begin(0)
         for batch, mean in enumerate(means):
@@ -94,7 +94,7 @@ def test_the_entropy_is_that_of_rows_with_weights():
     for variable in model.get_layer("look_0").trainable_variables:
         variable.assign(keras.ops.zeros_like(variable))
     fit(model, history, batches=1)
-    # equal scores: 3, 2 and 4 real positions
+    # Equal scores over 3, 2 and 4 real positions.
     assert history.entropies[0] == pytest.approx(np.mean(np.log([3, 2, 4])), abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Alignment pictures after each epoch, as files and for TensorBoard."""
+"""Alignment plots after each epoch, as files and for TensorBoard."""
 
 import keras
 import numpy as np
@@ -56,7 +56,7 @@ def test_tensorboard_gets_the_same_pictures(translator, pass_epochs, tmp_path):
         (epoch, f"alignment/{number}") for epoch in (0, 1) for number in (1, 2)
     ]
     for (_, tag), value in found.items():
-        assert value.metadata.plugin_data.plugin_name in ("images", "")  # said once for a tag
+        assert value.metadata.plugin_data.plugin_name in ("images", "")  # set only once per tag
         width, height, picture = tf.make_ndarray(value.tensor)
         pair = PAIRS[int(tag[-1]) - 1]
         expected = expected_picture(translator, pair, tmp_path / "expected.png")

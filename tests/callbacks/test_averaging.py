@@ -1,4 +1,4 @@
-"""Averaged weights: of the last epochs, of several models."""
+"""Averaged weights, over the last epochs or over several models."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ from keras_bahdanau.callbacks import (
 
 
 class RecordEpochs(keras.callbacks.Callback):
-    """The weights after each epoch."""
+    """Record the weights after each epoch."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ def test_the_number_of_epochs_is_checked(epochs):
 
 
 class Scale(keras.layers.Layer):
-    """One scalar weight, which NumPy does not hold as an array."""
+    """A layer with one scalar weight, which NumPy does not return as an array."""
 
     def build(self, inputs_shape):
         self.scale = self.add_weight(shape=(), initializer="ones")

@@ -1,4 +1,4 @@
-"""BLEU inside `fit`: what is measured, who sees it, and which weights stay."""
+"""BLEU inside `fit`: what it measures, where it is logged, and which weights are kept."""
 
 import csv
 
@@ -21,7 +21,7 @@ PAIRS = [
 
 
 class Spoil(keras.callbacks.Callback):
-    """Makes the weights zero when an epoch ends."""
+    """Set the weights to zero at the end of an epoch."""
 
     def __init__(self, epoch):
         super().__init__()
@@ -89,7 +89,7 @@ def test_loggers_checkpoints_and_early_stopping_see_it(translator, pass_epochs, 
         keras.callbacks.CSVLogger(tmp_path / "log.csv"),
     ]
     history = pass_epochs(translator.model, callbacks, 5)
-    good, bad = history["val_bleu"]  # and then it is stopped early
+    good, bad = history["val_bleu"]  # then early stopping ends the run
     assert good > 50 and bad == 0
     assert (tmp_path / "1.weights.h5").exists() and not (tmp_path / "2.weights.h5").exists()
     with open(tmp_path / "log.csv") as file:
@@ -126,7 +126,7 @@ def test_averaged_weights_translate_where_there_are_some(translator, pass_epochs
     weights = translator.model.trainable_variables
     optimizer.apply([np.zeros(weight.shape, "float32") for weight in weights], weights)
     pass_epochs(translator.model, [Spoil(epoch=0), bleu])
-    assert bleu.best > 50  # the average knows nothing of the spoilt weights
+    assert bleu.best > 50  # the average does not include the zeroed weights
     with averaged_weights(translator.model):
         assert bleu.measure() == bleu.best
     assert translator.translate(["one"])[0].text == "eins"

@@ -1,4 +1,4 @@
-"""Checkpoints from which training resumes."""
+"""Checkpoints from which training can resume."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ from keras_bahdanau.training import Progress
 
 
 def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
-    """Weights, optimizer, average and the random state of dropout are all in it."""
+    """It contains the weights, the optimizer, the average and the random state of dropout."""
     path, progress = tmp_path / "checkpoint.weights.h5", Progress(epoch=7)
     whole = new(dropout=0.5)
     fit(whole)
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_fails_leaves_the_last_one(tmp_path):
     checkpoint.set_model(model)
     checkpoint.save()
     before = path.read_bytes()
-    checkpoint.progress.step = object()  # nothing that JSON can write
+    checkpoint.progress.step = object()  # not serializable as JSON
     with pytest.raises(TypeError):
         checkpoint.save()
     assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Metrics of decoded texts inside `fit`."""
+"""Metrics of decoded text inside `fit`."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ PAIRS = [("one two", "x"), ("one two", "eins zwei"), ("five", "x y z")]
 
 @pytest.fixture(scope="module")
 def wide(toy_translator):
-    """A copy with a beam of two, whose weights may be changed."""
+    """A copy with a beam of two and weights that a test may change."""
     model = type(toy_translator.model).from_config(toy_translator.model.get_config())
     model.build()
     model.compile(optimizer="sgd", loss=kb.losses.TokenCrossentropy())
@@ -23,7 +23,7 @@ def wide(toy_translator):
 
 @pytest.mark.slow
 def test_a_source_counts_once_with_the_nearest_of_its_answers(wide):
-    """One word of "x y z" is not met by "fünf": all three are wrong."""
+    """ "fünf" contains no word of "x y z", so all three are errors."""
     assert MetricCallback(wide, PAIRS).measure() == 50
     assert MetricCallback(wide, PAIRS, "per").measure() == pytest.approx(100 * 3 / 5)
 
@@ -44,7 +44,7 @@ def test_lower_error_rates_are_better_and_their_weights_stay(wide):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """`asked(translator)`: list that gets how many texts of a source it decodes, each time."""
+    """`asked(translator)`: a list that records the `nbest` of each call of `decode_nbest`."""
 
     def function(translator):
         decode, numbers = translator.decode_nbest, []
@@ -62,7 +62,7 @@ def asked(monkeypatch):
 def test_several_metrics_decode_once_and_log_the_intervals_of_their_draws(
     translator, pass_epochs, asked
 ):
-    """Of the reference k + 1 words, k are not met: `counts` of words, and of whole texts."""
+    """Reference k has k + 1 words, k of them missing: `counts` for words and for whole texts."""
     words = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
     pairs = [(source, text + k * " x") for k, (source, text) in enumerate(words.items())]
     random = np.random.default_rng(12345)
@@ -85,7 +85,7 @@ def test_several_metrics_decode_once_and_log_the_intervals_of_their_draws(
 
 @pytest.mark.slow
 def test_scores_and_intervals_are_those_of_evaluate(wide, asked):
-    # not the best text of the beam, and in it
+    # The second-best text of the beam.
     (found,) = wide.decode_nbest(["three"], 2)
     pairs, names = [*PAIRS, ("three", found[1].text)], ["exact", "bleu", "top2", "ser"]
     numbers = asked(wide)
@@ -159,7 +159,7 @@ def test_each_fit_has_a_best_of_its_own_and_the_file_that_of_all(
 def test_of_equal_values_the_epoch_with_the_least_loss_is_best_and_never_not_a_number(
     translator, monkeypatch
 ):
-    epochs = [  # value, logs, and the best epoch after it
+    epochs = [  # (value, logs, best epoch afterwards)
         (float("nan"), {"loss": 1.0}, None),
         (40, {"loss": 1.0, "val_loss": 5.0}, 1),
         (40, {"loss": 2.0, "val_loss": 4.0}, 2),

@@ -1,4 +1,4 @@
-"""Ends of a training: at the batch whose loss is no longer finite, and when the time is over."""
+"""Training ends at the first batch without a finite loss, or when its time is over."""
 
 import keras
 import numpy as np
@@ -59,7 +59,7 @@ def test_of_a_schedule_the_rate_of_the_settings_is_named():
 
 
 def moved(epoch, seconds, minutes, epochs=100):
-    """The last step, of epochs of 10 batches."""
+    """Return the last step of a schedule, with 10 batches per epoch."""
     schedule = Cosine(1.0, last_step=epochs * 10)
     EndInTime(Progress(epoch=epoch, seconds=seconds), schedule, 10, epochs, minutes).move()
     return schedule.last_step
@@ -71,10 +71,10 @@ def moved(epoch, seconds, minutes, epochs=100):
         (0, 0.0, 5, 100),  # nothing is known yet
         (1, 60.0, 5, 5),
         (2, 60.0, 5, 10),
-        (2, 59.0, 5, 10),  # a part of an epoch does not count
-        (4, 400.0, 5, 3),  # it is over
+        (2, 59.0, 5, 10),  # only whole epochs count
+        (4, 400.0, 5, 3),  # already over
         (1, 1e9, 5, 1),
-        (1, 0.001, 5, 100),  # the epochs end before the time
+        (1, 0.001, 5, 100),  # the epochs end before the time is up
     ],
 )
 def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
@@ -82,14 +82,14 @@ def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
 
 
 def test_the_warm_up_keeps_its_share_of_the_steps():
-    """Or the rate mostly rises where the time ends soon behind the warm-up of all epochs."""
+    """Otherwise the rate would mostly rise if the time ends soon after the warm-up."""
     schedule = Cosine(1.0, last_step=1000, warmup_steps=200)
     progress = Progress(epoch=1, seconds=100.0)
     end = EndInTime(progress, schedule, 10, 100, minutes=5)
     end.move()
     assert (schedule.last_step, schedule.warmup_steps) == (30, 6)
     assert float(schedule(30)) == 0.0
-    progress.seconds = 1.0  # it was the machine that was slow
+    progress.seconds = 1.0  # only the machine had been slow
     end.move()
     assert (schedule.last_step, schedule.warmup_steps) == (1000, 200)
 
@@ -99,12 +99,12 @@ def test_the_first_epoch_is_no_measure_of_the_others():
     progress.add_time(30.0)
     progress.epoch, progress.step = 1, 0
     progress.add_time(40.0)
-    assert progress.epochs_in(5) == 4  # of 70 seconds: no other is known
+    assert progress.epochs_in(5) == 4  # of 70 seconds, the only time known
     progress.step = 3
     progress.add_time(15.0)
     progress.epoch, progress.step = 2, 0
     progress.add_time(5.0)
-    assert progress.epochs_in(5) == 2 + 10  # of 20 seconds each, in the 210 that are left
+    assert progress.epochs_in(5) == 2 + 10  # of 20 seconds each, in the remaining 210 seconds
 
 
 def test_an_epoch_that_was_left_unfinished_is_no_measure_of_the_others():
@@ -113,19 +113,19 @@ def test_an_epoch_that_was_left_unfinished_is_no_measure_of_the_others():
     progress.add_time(20.0)
     expected = progress.epochs_in(5)
     progress.step = 98
-    progress.add_time(19.0)  # and then it was killed
+    progress.add_time(19.0)  # then the run was killed
     assert Progress.loads(progress.dumps()).epochs_in(5) == expected == 2 + 10
 
 
 def test_the_first_step_is_no_measure_of_an_epoch():
     progress = Progress()
     progress.step = 1
-    progress.add_time(54.0)  # it compiles the model
+    progress.add_time(54.0)  # includes compiling the model
     progress.step = 100
     progress.add_time(5.0)
     progress.epoch, progress.step = 1, 0
     progress.add_time(1.0)
-    assert progress.epochs_in(2) == 1 + 10  # of 6 seconds each, in the 60 that are left
+    assert progress.epochs_in(2) == 1 + 10  # of 6 seconds each, in the remaining 60 seconds
     assert progress.end(54, 9, minutes=2) is None
     assert "another one would end after the 1 minutes" in progress.end(54, 9, minutes=1)
 

@@ -1,4 +1,4 @@
-"""Distillation: which hypotheses of a teacher are kept, and what a student learns from them."""
+"""Distillation: the hypotheses kept from a teacher, and what a student learns from them."""
 
 import dataclasses
 import json
@@ -54,12 +54,12 @@ SMALL = TrainingOptions(
 
 
 def hypotheses(*texts):
-    """A list of `Hypothesis` with scores -1, -2, ..."""
+    """Return a list of `Hypothesis` with the scores -1, -2, ..."""
     return [Hypothesis(text, -float(rank)) for rank, text in enumerate(texts, start=1)]
 
 
 def kept(pairs, found, source=None, **settings):
-    """((number of the pair, text) of each that is kept, counts of those that are dropped)."""
+    """Return ((pair number, text) of each kept hypothesis, counts of dropped hypotheses)."""
     rows, report = choose_hypotheses(
         pairs, found, Distillation(**settings), source, say=lambda line: None
     )
@@ -68,9 +68,9 @@ def kept(pairs, found, source=None, **settings):
 
 
 def test_the_closeness_is_that_of_sacrebleu_and_of_a_count_by_hand():
-    # one of two letters, none of one pair of letters: the mean of 1/2 and 0
+    # One of two letters and no pair of letters match: the mean of 1/2 and 0.
     assert sentence_closeness("chrf", ["ab", "ac", "xy"], "ac") == pytest.approx([25, 100, 0])
-    # of words 2 of 3, of pairs 1 of 2, of triples 0 of 1, which counts as 1/2 of it
+    # 2 of 3 words, 1 of 2 pairs and 0 of 1 triples match; the last is smoothed to 1/2.
     expected = 100 * (2 / 3 * 1 / 2 * 1 / 2) ** (1 / 3)
     assert sentence_closeness("bleu", ["a b x", "a b c"], "a b c") == pytest.approx([expected, 100])
 
@@ -90,7 +90,7 @@ def test_the_closest_is_kept_of_a_file_with_several_though_n_best_is_left_out():
     assert kept(pairs, found)[0] == [(0, "ac"), (1, "zwei")]
     rows, _ = choose_hypotheses(
         pairs, found[1:] * 2, Distillation(), say=print
-    )  # nothing to choose from
+    )  # no hypotheses to choose from
     assert all(math.isnan(row.closeness) for row in rows)
 
 
@@ -241,7 +241,7 @@ def test_a_temperature_of_corpora_is_refused_before_the_teacher_translates(tmp_p
 
 def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(teacher, tmp_path):
     settings = Distillation(vocabulary="teacher")
-    # the teacher's have 48 words
+    # The teacher's vocabularies have 48 words.
     for name, value in {"vocabulary_size": 30, "model_type": "char"}.items():
         options = dataclasses.replace(SMALL, **{name: value})
         with pytest.raises(ValueError, match=f"from the pairs. Received: {name}={value!r} with"):
@@ -303,7 +303,7 @@ def test_weights_of_words_are_read_as_they_were_written_or_not_at_all():
 def test_the_loss_of_guided_attention_is_the_cross_entropy_of_the_teachers_weights(toy_translator):
     random = np.random.default_rng(0)
     pairs = [("one two", "eins zwei"), ("three", "drei")]
-    given = [random.dirichlet(np.ones(3), 3), random.dirichlet(np.ones(2), 2)]  # with the ends
+    given = [random.dirichlet(np.ones(3), 3), random.dirichlet(np.ones(2), 2)]  # with end tokens
     source, target = toy_translator.source, toy_translator.target
     sides = (pairs, source, target, 64)
     batches = BatchedPairs(*sides, alignments=given, shuffle=False, buckets=1)
@@ -360,15 +360,15 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     heading, *rows = lines[-1].split("\n")
     assert heading.split() == ["BLEU", "chrF", "parameters", "MB", "sentences/s"]
     assert [row.split()[0] for row in rows] == ["teacher", "undistilled", "student"]
-    again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # the table alone
+    again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # computes only the table
     assert again == path and "the training of the student has already ended" in lines[-4:]
 
 
 @pytest.mark.slow
 def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tmp_path, capsys):
-    """Every sixth text of the file is nonsense with a low score, and the references are wrong."""
+    """Every sixth text in the file is nonsense with a low score, and the references are wrong."""
     texts = [target for _, target in PAIRS]
-    texts[5::6] = ["unsinn"] * 25  # after any word
+    texts[5::6] = ["unsinn"] * 25  # for arbitrary sources
     lines = {
         "hypotheses": [
             f"{number} ||| {text} ||| {-9 if text == 'unsinn' else -1}"
@@ -397,7 +397,7 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
     found = [one.text for one in student.translate([source for source, _ in PAIRS])]
     assert np.mean([text == true for text, (_, true) in zip(found, PAIRS, strict=True)]) > 0.7
     assert not {"unsinn", "falsch"} & {*" ".join(found).split()}
-    heading, row = printed.out.splitlines()[-3:-1]  # of no teacher
+    heading, row = printed.out.splitlines()[-3:-1]  # no row for a teacher
     assert heading.split()[0] == "BLEU" and row.split()[0] == "student"
 
 
@@ -413,7 +413,7 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
     ],
 )
 def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, baseline, message):
-    """A directory that is begun resumes with its teacher alone."""
+    """Once created, a directory can be resumed only with its own teacher."""
     teacher = [EXAMPLES / f"{name}.keras" for name in teacher]
     baseline = baseline and EXAMPLES / "captions" / "models" / f"{baseline}.keras"
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -462,7 +462,7 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
     loaded = tmp_path / "loaded"
     one = one._replace(load=Noting(loaded))
     found = [*teacher_hypotheses(one, inputs, directory, workers=2, say=lambda line: None)]
-    # three pieces: each process loads TensorFlow, as the command does, and the models once
+    # Three pieces: each process loads TensorFlow and the models only once.
     assert 1 <= len(loaded.read_text()) <= 2
     expected = ensemble([teacher, other]).translate(inputs, batch_size=4)
     assert [best.text for (best,) in found] == [best.text for best in expected]
@@ -482,7 +482,7 @@ def test_a_student_is_guided_and_sees_true_targets_as_it_is_asked(teacher, tmp_p
     path = distill(WRONG, PAIRS[::5], tmp_path / "guided", teacher, guided, **quiet)
     attention = lines_of(path.parent / "distilled" / "attention.txt")
     assert len(attention) == len(lines_of(path.parent / "distilled" / "target.txt"))
-    assert attention[-1].split()[-1].startswith("3-3:")  # the ends of three words
+    assert attention[-1].split()[-1].startswith("3-3:")  # the end tokens of three words
     mixed = dataclasses.replace(SMALL, epochs=1)
     path = distill(
         WRONG, PAIRS[::5], tmp_path / "mixed", teacher, mixed, Distillation(mix=0.25), **quiet

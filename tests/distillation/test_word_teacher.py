@@ -1,4 +1,4 @@
-"""A training by word-level distillation: the teacher that it takes, and resumes with."""
+"""Training with word-level distillation: the teachers that it accepts and resumes with."""
 
 import dataclasses
 import json
@@ -47,7 +47,7 @@ def test_a_student_learns_of_its_teacher_what_the_targets_do_not_say(
     toy_translator, teacher, tmp_path
 ):
     settings = {"verbose": 0, "say": lambda line: None, **sides(toy_translator)}
-    halves = [(source, text.split()[0]) for source, text in PAIRS]  # the first word of each
+    halves = [(source, text.split()[0]) for source, text in PAIRS]  # the first word of each target
     path = train(halves, PAIRS, tmp_path / "taught", STUDENT, teacher=teacher, **settings)
     options = dataclasses.replace(STUDENT, word_distillation=0.0)
     plain = train(halves, PAIRS, tmp_path / "plain", options, **settings)

@@ -1,4 +1,4 @@
-"""Entropy of attention by hand, and alignment errors of a model that attends where it is told."""
+"""Entropy of attention by hand, and alignment errors of a model with predefined attention."""
 
 import dataclasses
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from keras_bahdanau.text import Subwords
 
 
 class Reader(NamedTuple):
-    """A translator whose alignments are known."""
+    """A translator with known alignments."""
 
     read: list
     source: TextSource
@@ -39,7 +39,7 @@ def reading(*rows, source=("▁a", "▁b", "</s>"), target=("▁x", "▁y", "</s
 
 
 def reader(pairs, read, vocabulary_size):
-    """A `Reader` with the words of both sides in one vocabulary."""
+    """Return a `Reader` with the words of both sides in one vocabulary."""
     source, target = Subwords.train_pair(pairs, vocabulary_size, model_type="word")
     return Reader(read, TextSource(source), target)
 
@@ -48,7 +48,7 @@ SHARP = reading([1, 0, 0], [0, 1, 0], [0, 0, 1])
 
 
 def test_entropy_by_hand():
-    """Uniform over three, over two, and sharp."""
+    """Uniform over three positions, uniform over two, and sharp."""
     wide = reading([1 / 3] * 3, [0.5, 0.5, 0], [0, 0, 1])
     nats, share = attention_entropy([wide])
     assert nats == pytest.approx((np.log(3) + np.log(2)) / 3, rel=1e-6)
@@ -70,7 +70,7 @@ def test_where_nothing_is_attended_to_there_is_no_entropy():
 
 
 def test_alignment_error_by_hand():
-    """Links 0-0 and 1-1 are predicted: one is sure, the other is not even possible."""
+    """Links 0-0 and 1-1 are predicted: the first is sure, the second is not even possible."""
     pairs = [("a b", "x y")]
     sharp = reader(pairs, [SHARP], 8)
     sure, possible = [frozenset({(0, 0)})], [frozenset({(0, 0), (0, 1)})]
@@ -82,7 +82,7 @@ def test_alignment_error_by_hand():
 
 
 def test_the_lengths_of_another_search_are_those_of_the_alignment():
-    """What is read to one word and the end token has one link, 0-0, of the two."""
+    """Reading only one word and the end token leaves one of the two links, 0-0."""
     pairs = [("a b", "x y")]
     links = [frozenset({(0, 0), (1, 1)})]
     sharp = reader(pairs, [SHARP], 8)
@@ -92,7 +92,7 @@ def test_the_lengths_of_another_search_are_those_of_the_alignment():
 
 
 def test_unknown_words_are_counted_as_the_text_has_them():
-    """A word model makes one token of the two between "a" and "b"."""
+    """A word model makes one token of the two words between "a" and "b"."""
     pairs = [("a zebra lion b", "w x y z")]
     unknown = {"source": ("▁a", "<unk>", "▁b", "</s>"), "target": ("▁w", "▁x", "▁y", "▁z", "</s>")}
     read = reading([1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], **unknown)

@@ -1,4 +1,4 @@
-"""Scores by length: which sentences make a band, and what its score is."""
+"""Scores by length: the sentences in each band, and the band's score."""
 
 import pytest
 import sacrebleu

@@ -1,4 +1,4 @@
-"""Calibrated confidences: the mathematics beside scikit-learn, and a model that is often wrong."""
+"""Calibrated confidences: compared with scikit-learn, and for a model that is often wrong."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ from keras_bahdanau.text import Subwords
 
 
 def cases(count=300, seed=0):
-    """Features of several scales, and labels that depend on two of them."""
+    """Return features with different scales, and labels that depend on two of them."""
     random = np.random.default_rng(seed)
     features = random.normal(size=(count, 4)) * [1, 100, 0.01, 0] + [0, -50, 3, 7]
     z = features[:, 0] + (features[:, 1] + 50) / 100
@@ -44,11 +44,11 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn_with_ties():
 
 def test_errors_of_calibration_are_those_by_hand():
     labels, probabilities = [True, False, True, True], [0.9, 0.2, 0.4, 0.7]
-    # bins {0.2, 0.4} and {0.7, 0.9}
+    # Bins {0.2, 0.4} and {0.7, 0.9}.
     np.testing.assert_allclose(reliability(labels, probabilities, 2), [[0.3, 0.5, 2], [0.8, 1, 2]])
     assert calibration_error(labels, probabilities, 2) == pytest.approx(0.2)
     assert brier_score(labels, probabilities) == pytest.approx((0.01 + 0.04 + 0.36 + 0.09) / 4)
-    assert len(reliability(labels, probabilities)) == 4  # no bin without a case
+    assert len(reliability(labels, probabilities)) == 4  # no empty bin
     expected = metrics.brier_score_loss(labels, probabilities)
     assert brier_score(labels, probabilities) == pytest.approx(expected)
 
@@ -63,7 +63,7 @@ def test_the_regression_is_that_of_scikit_learn(penalty):
     expected = peer.fit(standard, labels).predict_proba(standard)[:, 1]
     found = 1 / (1 + np.exp(-(features @ weights + bias)))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert weights[3] == 0  # of what is always the same
+    assert weights[3] == 0  # for the constant feature
 
 
 def test_labels_that_features_separate_or_that_are_all_alike_give_finite_weights():
@@ -94,7 +94,7 @@ def test_a_word_is_right_if_it_stands_in_the_nearest_reference():
 
 
 class Sayings:
-    """A pipeline that answers each input with given tokens and a given text."""
+    """A pipeline stand-in that answers each input with given tokens and a given text."""
 
     search, metrics, target = SearchOptions(), ("exact",), None
 
@@ -126,7 +126,7 @@ def test_words_of_composed_characters_and_copies_are_right():
 
 @pytest.fixture(scope="module")
 def often_wrong(toy_translator):
-    """The toy translator, which may write two words at most."""
+    """The toy translator with outputs of at most two words."""
     return toy_translator.searching(SearchOptions(beam_width=1, max_length=3))
 
 

@@ -1,4 +1,4 @@
-"""Metrics of a corpus: by hand, by a table of edit distances, and by sacreBLEU."""
+"""Corpus metrics, compared by hand, with a table of edit distances, and with sacreBLEU."""
 
 import re
 import unicodedata
@@ -34,7 +34,7 @@ def edit_distance(hypothesis, reference):
 
 
 def random_sentences(seed, count=40):
-    """Sentences of no to nine words of one to three letters, with letters beyond ASCII."""
+    """Return sentences of up to nine words of one to three letters, including non-ASCII letters."""
     random = np.random.default_rng(seed)
     letters = list("abcäक语😀")
     return [
@@ -89,7 +89,7 @@ def test_tokenized_text_is_scored_without_a_warning(caplog):
 def test_error_rates_by_hand():
     """Words: "the" and "b" are missing, "Hello" is wrong: 3 of 11."""
     assert score("wer", HYPOTHESES, REFERENCES) == pytest.approx(100 * 3 / 11)
-    # characters: "the " and " b" are missing, "H" is wrong, of 22 + 13 + 3
+    # Characters: "the " and " b" are missing, "H" is wrong: 7 of 22 + 13 + 3.
     assert score("cer", HYPOTHESES, REFERENCES) == pytest.approx(100 * 7 / 38)
     assert score("exact", HYPOTHESES, REFERENCES) == 0
 
@@ -119,7 +119,7 @@ def test_insertions_lead_beyond_a_hundred():
 def test_empty_references_have_all_errors_or_none(name):
     assert score(name, ["", ""], ["", " "]) == 0
     assert score(name, ["", "a b c"], ["", ""]) == 100
-    assert score(name, ["a", ""], ["", "a"]) == 200  # one is too much, one is missing, of one
+    assert score(name, ["a", ""], ["", "a"]) == 200  # one insertion, one deletion, one word
 
 
 def test_equal_sentences_are_counted_but_for_the_space_around_them():
@@ -130,7 +130,7 @@ def test_equal_sentences_are_counted_but_for_the_space_around_them():
 
 def test_characters_are_code_points():
     assert score("cer", ["Zürich 😀"], ["Zurich 😀"]) == pytest.approx(100 / 8)
-    apart = unicodedata.normalize("NFD", "ü")  # u and two dots
+    apart = unicodedata.normalize("NFD", "ü")  # u and a diaeresis
     assert score("cer", [apart], ["ü"]) == 200
     assert score("cer", ["नमस्ते"], ["नमस्त"]) == pytest.approx(100 / 5)
 
@@ -170,7 +170,7 @@ def test_expression_rates_count_wrong_tokens():
 
 
 def test_the_nearest_of_several_answers_counts_by_its_own_length():
-    """Of the first word's answers "a b c d" has 1 error in 4, as "a b d" has 1 in 3."""
+    """For the first text, "a b c d" has 1 error in 4 words, and "a b d" has 1 in 3."""
     texts, answers = ["a b c", "e f"], [["a b d", "x y z", "a b c d"], ["e g"]]
     assert score("per", texts, answers) == pytest.approx(100 * (1 + 1) / (4 + 2))
     assert score("per", texts, answers) == score("wer", texts, answers)

@@ -32,19 +32,19 @@ def new_translator(source, target, search):
 
 @pytest.fixture(scope="module")
 def plain(translator):
-    """The measures of all pairs."""
+    """The measures for all pairs."""
     return evaluate(translator, PAIRS)
 
 
 def ids_of(translator, source, target):
-    """Source ids `(1, source_time)`, target ids `(target_time,)`."""
+    """Return source ids `(1, source_time)` and target ids `(target_time,)`."""
     (source,) = translator.source.subwords.encode([source])
     (target,) = translator.target.encode([target])
     return source[np.newaxis], target
 
 
 def perplexity_by_hand(translator, pairs):
-    """One pair at a time, without padding, in float64."""
+    """Compute the perplexity pair by pair, without padding, in float64."""
     losses = []
     for source, target in pairs:
         source, target = ids_of(translator, source, target)
@@ -95,7 +95,7 @@ def test_the_metrics_asked_for_and_no_others_are_measured(translator):
 
 
 def test_perplexity_of_words_accuracy_and_attention_by_hand(translator, plain):
-    """A word model: its tokens are words, and the end of a sentence counts with both."""
+    """In a word model, tokens are words, and both measures count the end of a sentence."""
     measured = plain
     assert measured.word_perplexity == pytest.approx(measured.perplexity)
     right = total = 0
@@ -115,7 +115,8 @@ def test_perplexity_of_words_accuracy_and_attention_by_hand(translator, plain):
 def test_words_are_split_into_tokens():
     sides = Subwords.train_pair(PAIRS, 11, model_type="char")
     measured = evaluate(new_translator(*sides, SearchOptions(beam_width=1)), PAIRS)
-    tokens, words = 2 * (3 + 1 + 6 + 3) + 4, (3 + 1 + 6 + 3) + 4  # each word a mark and a letter
+    # Each word consists of a mark and a letter.
+    tokens, words = 2 * (3 + 1 + 6 + 3) + 4, (3 + 1 + 6 + 3) + 4
     expected = measured.perplexity ** (tokens / words)
     assert measured.word_perplexity == pytest.approx(expected, rel=1e-5)
 
@@ -141,7 +142,8 @@ def test_the_table_of_lengths_holds_all_sentences(translator):
 
 def test_a_tag_is_no_part_of_the_length_of_a_source(translator):
     pairs = [("c a b a b a", "x y"), ("c", "z"), ("", "")]
-    (band,) = evaluate(translator, pairs, tag="c").by_length  # not 6-10: five words behind it
+    # The band is not 6-10: five words follow the tag.
+    (band,) = evaluate(translator, pairs, tag="c").by_length
     assert (band.label, band.sentences) == ("1-5", 2)
 
 
@@ -180,7 +182,7 @@ SEVERAL = [("a b c", "x y z"), ("b", "y"), ("a b c", "zz"), ("a b c", "x"), ("c 
 
 
 def test_a_source_with_several_answers_is_decoded_and_counted_once(translator):
-    """Rates have three sources, each with its nearest answer; BLEU has all five pairs."""
+    """Rates count three sources, each with its closest answer; BLEU counts all five pairs."""
     decoded, decode = [], translator.decode_nbest
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -200,7 +202,7 @@ def test_a_source_with_several_answers_is_decoded_and_counted_once(translator):
 
 
 def test_accuracy_of_the_best_few_has_them_all(translator):
-    """The second best text of the first source, and a text that none of the second ones is."""
+    """The second-best text for the first source, and a text outside the two best for the second."""
     best, second = translator.translate_nbest(["a b c"], 2)[0]
     pairs = [("a b c", second.text), ("b", "q")]
     measured = evaluate(translator, pairs, metrics=("exact", "top2"))
@@ -233,7 +235,7 @@ def test_translations_that_did_not_end_are_counted(translator):
 
 
 def test_targets_that_no_output_can_equal_are_named(translator):
-    """Targets have 4, 2, 7 and 4 tokens; sources 4, 2, 3 and 4; the end token is one of them."""
+    """Targets have 4, 2, 7 and 4 tokens, sources 4, 2, 3 and 4, including the end token."""
     batches = BatchedPairs(PAIRS, translator.source, translator.target, shuffle=False)
     fits, short = SearchOptions(max_length_offset=1), SearchOptions(max_length_offset=0)
     lowest = SearchOptions(max_length_ratio=0, max_length_offset=3)
@@ -276,7 +278,7 @@ def test_pairs_without_text_are_refused(translator):
 
 
 def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(translator):
-    search = SearchOptions(max_source_length=2)  # "a b" and the end token are three
+    search = SearchOptions(max_source_length=2)  # "a", "b" and the end token are three
     with pytest.raises(ValueError, match="most max_source_length=2 .* 1 pairs.* larger max_source"):
         evaluate(translator, [("a b", "x y")], search=search)
 
@@ -292,7 +294,7 @@ def test_a_text_may_have_more_tokens_than_its_source_has_positions(toy_source):
 
 @pytest.mark.slow
 def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):
-    search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # all but "b"
+    search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # only "b" is shorter
     measured = evaluate(translator, PAIRS, search=search)
     assert (measured.too_long, measured.skipped) == (3, 0)
     assert "3 with one that is too long" in str(measured)

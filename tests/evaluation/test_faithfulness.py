@@ -1,4 +1,4 @@
-"""Faithfulness of attention, against NumPy, and on models whose attention is known."""
+"""Faithfulness of attention: compared with NumPy, and for models whose attention is known."""
 
 import json
 
@@ -15,7 +15,7 @@ from keras_bahdanau.pipelines.model_probe import ModelProbe
 from keras_bahdanau.pipelines.step_probe import StepProbe
 
 IDS = np.array([[3, 1, 4, 0], [2, 0, 0, 0], [5, 6, 7, 8]])
-ROWS = np.array([0, 0, 1, 1])  # of the first and the third input, which have two positions
+ROWS = np.array([0, 0, 1, 1])  # the first and the third input; the second is too short
 VISIBLE = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 1], [0, 0, 0, 0]], bool)
 
 
@@ -157,7 +157,7 @@ def test_the_model_is_as_before():
     np.testing.assert_array_equal(model.predict(IDS, verbose=0), before)
 
 
-# two kinds of tokens, 1 and 2, that say the class, and others that say nothing
+# Tokens 1 and 2 determine the class; all others carry no information.
 CLASS_TOKENS, FILLERS = (1, 2), (3, 4, 5, 6, 7, 8)
 
 
@@ -169,14 +169,14 @@ def marked_inputs(count=40, length=7):
 
 
 def exact_classifier():
-    """It attends to the token that says the class, and reads the class there."""
+    """Return a classifier that attends to the token of the class and predicts the class from it."""
     model = pooled_classifier(2, "softmax")
     embedding, pooling, dense = model.layers
     vectors = 0.1 * np.random.default_rng(0).normal(size=(9, 4))
     vectors[1], vectors[2] = (1, 0, 1, 0), (0, 1, 1, 0)
     embedding.set_weights([vectors])
     kernel = np.zeros((4, 5))
-    kernel[2, 0] = 3  # u_t is 1 where the third number is
+    kernel[2, 0] = 3  # u_t is 1 where the third element is
     for weight, array in zip(pooling.attention.score.weights, (kernel, np.zeros(5)), strict=True):
         weight.assign(array)
     pooling.query_vector.assign([[6, 0, 0, 0, 0]])
@@ -286,14 +286,14 @@ def test_what_is_no_model_is_refused():
         faithfulness("runs/en-de", ["a"])
 
 
-# pipelines
+# Pipelines.
 
 
 SENTENCES = ["one two three", "four five", "three one", "two two five"]
 
 
 def step_probe(translator, sentences=tuple(SENTENCES), batch_size=3):
-    """A probe of all steps of the model's own translations, and these."""
+    """Return a probe of all steps of the model's own translations, and these translations."""
     results = translator.decode([*sentences])
     pieces = translator.target.tokens(np.arange(translator.target.vocabulary_size)).tolist()
     outputs = [np.array([pieces.index(token) for token in one.target_tokens]) for one in results]
@@ -332,7 +332,7 @@ def assert_same_without_a_change(translator, sentences=tuple(SENTENCES), reweigh
         np.testing.assert_allclose(log_probs, probe.log_probs, atol=1e-4)
         assert distances.max() < 1e-4
     log_probs, distances = probe.hide(rows, np.zeros_like(probe.mask))
-    # hard attention with random weights may stop nowhere
+    # Hard attention with random weights may select no position.
     assert np.isfinite(log_probs).all() and (distances.max() > 1e-3) == probe.weights.any()
     gradients = probe.gradients()
     assert np.isfinite(gradients).all() and (gradients[~probe.mask] == 0).all()
@@ -413,7 +413,7 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_can_be_changed(toy_translator, name):
     translator = untrained(toy_translator.source, toy_translator.target, **MECHANISMS[name])
-    # heads and blocks have weights of their own
+    # Each head or block has separate attention weights.
     assert_same_without_a_change(translator, reweighs=name not in ("heads", "blocks"))
 
 
@@ -438,7 +438,7 @@ def test_inputs_that_are_no_text_can_be_changed(toy_translator, name, options):
 
 @pytest.mark.slow
 def test_evidence_that_is_spread_needs_no_certain_weights():
-    """The class is whether 1 or 2 is more frequent; a recurrent layer can count anywhere."""
+    """The class is whether 1 or 2 is more frequent; a recurrent layer can count at any position."""
     random = np.random.default_rng(0)
     ids = random.integers(1, 9, (6000, 9))
     counts = [(ids == token).sum(axis=1) for token in CLASS_TOKENS]

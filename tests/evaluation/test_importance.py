@@ -1,4 +1,4 @@
-"""Orders of importance: curves, areas, intervals and other weights, by hand."""
+"""Orders of importance: curves, areas, intervals and other weights, computed by hand."""
 
 import itertools
 
@@ -16,7 +16,7 @@ from keras_bahdanau.evaluation.importance import (
     uniform,
 )
 
-SHARES = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 5.0, 0.0, 0.0]])  # of log p, by position
+SHARES = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 5.0, 0.0, 0.0]])  # of log p, for each position
 MASK = np.array([[True, True, True, False], [True, True, False, False]])
 
 
@@ -37,14 +37,18 @@ class Additive:
 
 
 def test_areas_are_those_by_hand(random):
-    """Three positions: deletion 0, -3, -5, -6, insertion -6, -3, -1, 0; two: 0, -5, -6 alike."""
+    """Check curves and areas of three positions and of two.
+
+    For three positions, deletion gives 0, -3, -5, -6 and insertion gives -6, -3, -1, 0. For two
+    positions, deletion gives 0, -5, -6.
+    """
     curves = removal_curves(
         Additive(), {"best": SHARES, "worst": -SHARES}, MASK, np.array([6.0, 6.0]), random
     )
     best = curves["best"]
     np.testing.assert_allclose(best.deletion[0][:4], [0, -3, -5, -6])
     np.testing.assert_allclose(best.insertion[0][:4], [-6, -3, -1, 0])
-    # trapezoids of -6, 0, 4, 6 over thirds, and of -6, 4, 6 over halves
+    # Trapezoids of -6, 0, 4, 6 over thirds, and of -6, 4, 6 over halves.
     np.testing.assert_allclose(best.areas(), [4 / 3, (-1 + 5) / 2])
     np.testing.assert_allclose(curves["worst"].areas(), [-4 / 3, -2])
     deletion, insertion = best.means()
@@ -61,7 +65,7 @@ def test_all_orders_together_have_no_area(random):
 def test_equal_requests_are_asked_once(random):
     model = Additive()
     removal_curves(model, {"one": SHARES, "two": 2 * SHARES}, MASK, np.array([6.0, 6.0]), random)
-    # all subsets that are the first or the last of an order: 4 + 2 of three positions, 3 + 1 of two
+    # All first or last subsets of an order: 4 + 2 for three positions, 3 + 1 for two.
     assert model.requests == 10
 
 

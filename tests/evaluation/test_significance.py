@@ -1,4 +1,4 @@
-"""Bootstrap: the interval of a score, and one system against another on the same sentences."""
+"""Bootstrap: the interval of a score, and the comparison of two systems on the same sentences."""
 
 import math
 
@@ -40,14 +40,14 @@ def test_systems_alike_differ_by_chance():
 
 
 def drawn(counts, samples):
-    """Scores in percent of corpora drawn from sentences, whose counts are (sentences, 2)."""
+    """Return scores in percent for corpora sampled from sentences with counts `(sentences, 2)`."""
     rows = np.random.default_rng(12345).choice(len(counts), (samples, len(counts)))
     errors, lengths = np.asarray(counts, "float64")[rows].sum(axis=1).T
     return 100 * errors / lengths
 
 
 def test_error_rates_are_compared_by_a_bootstrap_of_their_counts():
-    """No word comes or goes, so that each fault is one "z" in nine words."""
+    """No word is inserted or deleted, so each error is a "z" among nine words."""
     better, worse = spoilt(0.2, 1), spoilt(0.25, 2)
     wer, exact = compare(better, worse, REFERENCES, samples=400, metrics=["wer", "exact"])
     faults = [np.array([(line.split().count("z"), 9) for line in each]) for each in (better, worse)]
@@ -84,7 +84,7 @@ def test_texts_that_are_right_or_wrong_are_compared_by_the_exact_sign_test(first
 def test_the_sign_test_of_many_texts_neither_over_nor_underflows():
     assert sign_test(250_000, 250_000) == 1.0
     assert 0 <= sign_test(1_000, 200_000) < 1e-300
-    # the normal distribution, for (difference - 1) / sqrt(count) with Yates' correction
+    # The normal approximation of (difference - 1) / sqrt(count), with Yates' correction.
     deviation = (1_001 - 1) / math.sqrt(100_001)
     assert sign_test(49_500, 50_501) == pytest.approx(math.erfc(deviation / math.sqrt(2)), rel=0.01)
 
@@ -111,7 +111,7 @@ def test_other_sentences_are_refused(others):
 
 
 def quantile_of_binomial(size, probability, share):
-    """The lowest number of hits with at least that share of the binomial distribution."""
+    """Return the smallest number of hits whose cumulative probability is at least `share`."""
     total = 0.0
     for hits in range(size + 1):
         total += math.comb(size, hits) * probability**hits * (1 - probability) ** (size - hits)

@@ -1,4 +1,4 @@
-"""Which options are tried, which one wins, and how it gets into a file."""
+"""The options that are tried, the choice of the best one, and how it is written into a file."""
 
 import dataclasses
 import inspect
@@ -148,7 +148,7 @@ def test_of_those_alike_the_least_search_is_kept(tolerance, kept):
         "worse": Trial(SearchOptions(beam_width=1), 20.0, 1.0, 1.0),
     }
     assert simplest([*trials.values()], tolerance) is trials[kept]
-    # an error rate is as much worse as it is higher
+    # An error rate is worse by as much as it is higher.
     by_errors = {
         name: dataclasses.replace(trial, score=100 - trial.score, metric="wer")
         for name, trial in trials.items()
@@ -212,6 +212,6 @@ def test_a_file_that_cannot_be_written_stays_as_it_is(saved):
 
 @pytest.mark.slow
 def test_references_without_a_token_are_tuned_on(toy_translator):
-    pairs = [("one two", "<skipped>"), ("four", "<skipped>")]  # which BLEU takes for no text
+    pairs = [("one two", "<skipped>"), ("four", "<skipped>")]  # BLEU treats this as no text
     (trial,) = tune(toy_translator, pairs, [OWN], metric="chrf")
     assert trial.length_ratio > 0

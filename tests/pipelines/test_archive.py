@@ -1,4 +1,4 @@
-"""A .keras file from elsewhere: refused in one line if anything in it is not as it was saved."""
+"""A .keras file from elsewhere is refused with a one-line error if any part of it was changed."""
 
 import dataclasses
 import hashlib
@@ -38,7 +38,7 @@ def archive_of(path, members, compression=zipfile.ZIP_STORED):
 
 @pytest.fixture
 def changed(saved, tmp_path):
-    """`changed(**fields)`: the path of a copy whose card has other fields, and no hashes."""
+    """`changed(**fields)`: the path of a copy with changed card fields and without hashes."""
 
     def change(**fields):
         members = members_of(saved)
@@ -104,7 +104,7 @@ def test_new_search_options_leave_the_file_whole(saved, tmp_path):
 
 def test_new_search_options_reach_the_file_of_a_link(saved, tmp_path):
     (tmp_path / "store").mkdir()
-    file, link = tmp_path / "store" / "0a1b2c", tmp_path / "link.keras"  # as caches name it
+    file, link = tmp_path / "store" / "0a1b2c", tmp_path / "link.keras"  # a name as in caches
     file.write_bytes(saved.read_bytes())
     link.symlink_to(file)
     write_search(link, dataclasses.asdict(kb.SearchOptions(beam_width=3)))
@@ -252,7 +252,7 @@ def test_changed_bit_of_a_header_gets_one_line(saved, tmp_path):
             places += range(entry.header_offset, entry.header_offset + 30)
     rng = random.Random(0)
     for place in [len(content) - 65, len(content) - 66, *rng.sample(places, 25)]:
-        for bit in (rng.randrange(8), 6):  # 6 makes a comment of 64 bytes one of none
+        for bit in (rng.randrange(8), 6):  # bit 6 makes a 64-byte comment empty
             flipped = bytearray(content)
             flipped[place] ^= 1 << bit
             path.write_bytes(flipped)

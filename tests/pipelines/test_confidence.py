@@ -1,4 +1,4 @@
-"""Confidence of texts and words: by hand, and as files and a model of a toy give it."""
+"""Confidence of texts and words: by hand, and from the files and the model of a toy."""
 
 import dataclasses
 import json
@@ -54,7 +54,7 @@ def translation(calibration=None, **fields):
 def test_features_are_those_by_hand():
     found = text_features(LOG_PROBS, ENTROPIES, ALIGNMENT)
     product = math.log(0.5 * 0.8 * 0.4)
-    # the first source token got 0.75 of an attention, the second one more than a whole
+    # The first source token received an attention of 0.75 in total, the second more than 1.
     expected = [product / 3, math.log(0.4), product, 0.5, math.log(3 / 2), 0.875]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -100,10 +100,10 @@ def test_words_are_those_of_the_text_composed_and_with_copies():
     tokens = [*"\u1112\u1161\u11ab▁\u1100\u1161", "</s>"]  # letters of two syllables
     assert words_of("한 가", tokens) == ["한", "가"]
     assert words_of("Herr Kim", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "Kim"]
-    # the copy is two words: no word of the text is that of one token
+    # The copy is two words, so no word of the text belongs to that one token.
     assert words_of("Herr Kim Lee", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "<unk>"]
     assert words_of("Kimx 한", ["<unk>", "x", *"▁\u1112\u1161\u11ab"]) == ["Kimx", "한"]
-    decomposed = "e\u0301"  # of a vocabulary that leaves texts as they are
+    decomposed = "e\u0301"  # for a vocabulary that doesn't normalize text
     assert words_of(f"{decomposed} Kimx", [decomposed, "<unk>", "x"])[0] == decomposed
     assert words_of_text(word_spans_of(["▁a", "</s>"], "a"), "a") == ["a"]
 

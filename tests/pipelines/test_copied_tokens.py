@@ -1,4 +1,4 @@
-"""A translator that copies tokens, trained by the options, whose two vocabularies differ."""
+"""A translator that copies tokens, trained from options, with two different vocabularies."""
 
 import keras
 import numpy as np
@@ -20,7 +20,7 @@ PHONEMES = {"preset": "characters", "attention_units": 8, "epoch_steps": 10, "ep
 
 @pytest.fixture(scope="module", params=[(PAIRS, LETTERS), (SPACED, PHONEMES)], ids=["a", "a b"])
 def translator(request, tmp_path_factory):
-    """Of letters to letters, and of letters to symbols with spaces between."""
+    """Two translators: letters to letters, and letters to symbols separated by spaces."""
     pairs, options = request.param
     options = kb.training.TrainingOptions(copy=True, ema_momentum=0.0, **options, **SIZES)
     run = tmp_path_factory.mktemp("copied") / "run"
@@ -58,7 +58,8 @@ def test_it_searches_draws_and_shows_its_gate(translator):
 
 @pytest.mark.slow
 def test_a_closed_gate_leaves_only_tokens_of_the_source(translator):
-    assert type(translator.model.decoder) is kb.Decoder  # not hard, as phonemes are without copying
+    # Without copying, phonemes would get a hard decoder.
+    assert type(translator.model.decoder) is kb.Decoder
     bias = translator.model.decoder.pointer.projection.bias
     usual = bias.numpy()
     bias.assign([-40.0])  # p_gen is 0
@@ -70,7 +71,7 @@ def test_a_closed_gate_leaves_only_tokens_of_the_source(translator):
         known = {*sentence} & {*"abcd"}
         tokens = {*one.target_tokens}
         assert {token.strip("▁") for token in tokens} <= {*known, "<unk>", "</s>", ""}
-        assert tokens - {"<unk>", "</s>", ""}  # letters, or the space
+        assert tokens - {"<unk>", "</s>", ""}  # letters or the space
 
 
 @pytest.mark.slow

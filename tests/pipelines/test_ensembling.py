@@ -1,4 +1,4 @@
-"""Ensembles of translators: what they translate, how they are saved and shipped."""
+"""Ensembles of translators: their translations, their files and their exports."""
 
 import zipfile
 
@@ -26,7 +26,7 @@ def path(toy_translator, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def mixed(toy_translator):
-    """The toy translator beside a model of another architecture, which has learnt nothing."""
+    """The toy translator together with an untrained model of another architecture."""
     keras.utils.set_random_seed(0)
     sides = (toy_translator.source, toy_translator.target)
     other = kb.presets.luong(*sides, embedding_units=8, units=12, depth=1, decoder_depth=1)
@@ -36,7 +36,7 @@ def mixed(toy_translator):
 
 
 def source_ids(translator, sentence):
-    """The features of one sentence, `(1, source_time)`."""
+    """Return the features of one sentence, `(1, source_time)`."""
     rows = translator.source.rows([sentence])
     return rows.padded([0], (1, rows.lengths[0]))
 
@@ -82,7 +82,7 @@ def test_it_is_one_file(mixed, tmp_path):
     same(loaded.translate(SENTENCES), mixed.translate(SENTENCES))
     with zipfile.ZipFile(tmp_path / "both.keras") as archive:
         weights = archive.getinfo("model.weights.h5").file_size
-    assert weights < 2 * 4 * mixed.model.count_params() + 300_000  # no optimizer in it
+    assert weights < 2 * 4 * mixed.model.count_params() + 300_000  # it contains no optimizer state
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_one_model_at_a_time_is_traced(mixed):
 
 @pytest.mark.slow
 def test_the_exported_files_answer_as_keras_does(mixed, tmp_path):
-    """Both exporters compare, and refuse to write what differs."""
+    """Both exporters compare outputs and refuse to write files that differ."""
     kb.export_saved_model(mixed, tmp_path / "served")
     path = kb.export_litert(
         mixed, tmp_path / "both.tflite", max_source_length=20, max_target_length=8

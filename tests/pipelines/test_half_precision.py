@@ -1,4 +1,4 @@
-"""A pipeline's file with weights in 16 bits."""
+"""A pipeline file with 16-bit weights."""
 
 import zipfile
 
@@ -35,7 +35,7 @@ def test_the_file_has_less_than_half_the_weights_size(halved, toy_translator, tm
     toy_translator.save(tmp_path / "full.keras")
     saved = (tmp_path / "full.keras").stat().st_size - halved.stat().st_size
     assert saved > 2 * toy_translator.model.count_params()
-    read_card(halved)  # all hashes are those of its members
+    read_card(halved)  # raises an error unless all hashes match
 
 
 def test_a_weight_that_is_too_large_leaves_nothing(toy_translator, tmp_path):

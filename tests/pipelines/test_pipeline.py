@@ -1,4 +1,4 @@
-"""A pipeline whose source is frames: results, prefixes, batches, and one file."""
+"""A pipeline with frames as its source: results, prefixes, batches, and one file."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ INPUTS = [RANDOM.normal(size=(length, 3)) for length in (5, 0, 2, 9)]
 
 @pytest.fixture(scope="module")
 def pipeline():
-    """An untrained one, which reads frames and writes words."""
+    """An untrained pipeline that reads frames and writes words."""
     keras.utils.set_random_seed(3)
     target = kb.text.Subwords.train(["a b c d e"], 10, model_type="word", exact=False)
     source = FeatureSource(3)
@@ -139,7 +139,8 @@ def test_what_is_no_list_of_frames_is_refused(pipeline):
 
 def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     expected, vocabulary = pipeline.decode(INPUTS), pipeline.target.vocabulary_size
-    # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
+    # Two rows of two hypotheses of up to 6 tokens over 9 positions fit, or four with 2 or 0
+    # positions.
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 2 * 6 * 9))
     lengths = np.array([5, 0, 2, 9])
 
@@ -157,16 +158,16 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     assert batches() == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)
-    # the search holds the positions of the memory: three for nine, so that all four fit
+    # The search stores memory positions: three instead of nine, so all four rows fit.
     assert batches(reduction=3) == [[3, 0, 2, 1]]
-    # two numbers more for each position and token: two rows fit of 2 and 0 positions alone
+    # Two more values per position and token: two rows fit only with 2 and 0 positions.
     assert batches(more=lambda positions: 2 * 2 * positions * vocabulary) == [[3], [0], [2, 1]]
-    # weights of two heads between all positions of a row: that of 9 fits alone
+    # Weights of two heads between all positions of a row: the row with 9 fits only alone.
     assert batches(more=lambda positions: 2 * positions**2) == [[3], [0, 2], [1]]
 
 
 def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monkeypatch):
-    """A batch of an alignment is the smaller, the longer the targets are."""
+    """The longer the targets, the smaller the batches of an alignment."""
     pairs = [(one, "a b a b") for one in INPUTS]
     expected, sizes = pipeline.align(pairs), []
     tokens = len(expected[0].target_tokens)
@@ -184,7 +185,7 @@ def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monk
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", numbers)
     for one, other in zip(pipeline.align(pairs), expected, strict=True):
         same(one, other)
-    assert sizes == [1, 1, 2]  # the last two have fewer positions
+    assert sizes == [1, 1, 2]  # the last two inputs have fewer positions
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
@@ -204,7 +205,7 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     encoder = kb.Encoder(front_end=layers.FrameProjection(3, 4), readers=readers)
     model = kb.Seq2Seq(encoder, new_decoder(pipeline.target.vocabulary_size, 6, 8))
     other = kb.Pipeline(pipeline.source, model, pipeline.target, pipeline.search)
-    step = 8 + 8 * 9  # a state, and a score of 8 units at each position
+    step = 8 + 8 * 9  # a state, plus a score of 8 units at each position
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
     with pytest.raises(ValueError, match=f"which need {numbers}. Reduce"):

@@ -1,4 +1,4 @@
-"""A pipeline in bfloat16: its texts, its file, its exports."""
+"""A pipeline in bfloat16: its outputs, its file and its exports."""
 
 import json
 import subprocess
@@ -34,7 +34,7 @@ def test_it_translates_as_in_float32_where_no_choice_is_close(fast, toy_translat
     found, expected = (one.decode(SENTENCES, search=search) for one in (fast, toy_translator))
     assert [one.text for one in found] == [one.text for one in expected]
     scores = np.array([[one.score for one in part] for part in (found, expected)])
-    assert 1e-6 < np.abs(scores[0] - scores[1]).max() < 0.1  # in other products
+    assert 1e-6 < np.abs(scores[0] - scores[1]).max() < 0.1  # from lower-precision products
 
 
 def test_each_function_that_loads_knows_it(path, fast):
@@ -58,7 +58,8 @@ def test_a_file_keeps_it_until_another_one_is_asked_for(fast, tmp_path):
 
 @pytest.mark.slow
 def test_a_saved_model_multiplies_so_and_says_so(fast, tmp_path):
-    version = kb.export_saved_model(fast, tmp_path / "served")  # which asks it in the C++ loader
+    # The export compares it in the C++ loader.
+    version = kb.export_saved_model(fast, tmp_path / "served")
     card = json.loads((version / "assets.extra" / "card.json").read_text())
     assert card["precision"] == "bfloat16"
     assert card["parity"][1]["equal"] == 1.0 and not card["parity"][1]["exact"]
@@ -74,7 +75,7 @@ def test_each_source_is_read_as_in_float32(toy_source, name):
         for one in ("bfloat16", "float32")
     )
     equal = [one.text == other.text for one, other in zip(found, expected, strict=True)]
-    assert np.mean(equal) >= 0.9  # two texts may be as good
+    assert np.mean(equal) >= 0.9  # two texts may have nearly equal scores
     np.testing.assert_allclose(
         *([one.score for one in part] for part in (found, expected)), atol=0.2
     )

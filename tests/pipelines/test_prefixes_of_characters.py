@@ -1,4 +1,4 @@
-"""Prefixes in character tasks: spaces, marks, and characters that the vocabulary lacks."""
+"""Prefixes in character tasks: spaces, marks, and out-of-vocabulary characters."""
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ TEXTS = {
     "char": ["New York", " in", "ten ", f"k{ACUTE}t{ACUTE}", "ete"],
     "word": ["R EH D", "t͡ʃʰ a k̚"],
 }
-# each with the tokens that a text begins with; beside them what is not in any vocabulary: ☃
+# Prefixes and the tokens that the text then begins with; ☃ is in no vocabulary.
 PREFIXES = {
     "grapheme": {
         "New Y": [*"New", "▁", "Y"],
@@ -36,7 +36,7 @@ PREFIXES = {
         "R EH": ["▁R", "▁EH"],
         "R EH ": ["▁R", "▁EH"],
         "t͡ʃʰ a": ["▁t͡ʃʰ", "▁a"],
-        "R E": ["▁R", "<unk>"],  # E alone is no symbol
+        "R E": ["▁R", "<unk>"],  # E alone is not a symbol
     },
 }
 
@@ -63,8 +63,8 @@ def test_a_text_begins_with_the_whole_tokens_of_its_prefix(model_type):
         if "<unk>" not in expected:
             assert result.text.startswith(prefix.rstrip() if model_type == "word" else prefix)
 
-    # as the signatures of a SavedModel split it
+    # Split the prefix like the signatures of a SavedModel.
     ids, longer = _split_prefix(translator, tf.constant([*tokens]))
-    expected = np.pad(translator.prefix_ids([*tokens], 9), [(0, 0), (0, 1)])  # of the end token
+    expected = np.pad(translator.prefix_ids([*tokens], 9), [(0, 0), (0, 1)])  # for the end token
     np.testing.assert_array_equal(ids, expected)
     assert not np.any(longer)

@@ -1,4 +1,4 @@
-"""Memory of a search: counts of its numbers, from the shapes of a model and its options."""
+"""Memory of a search: the number of values, computed from the model's shapes and the options."""
 
 import pytest
 from decoders import new_decoder
@@ -16,7 +16,7 @@ from keras_bahdanau.pipelines.batches import (
 
 
 class Nothing(StepModel):
-    """A model of 50 tokens, of which nothing else is known."""
+    """A model with 50 tokens and no other known properties."""
 
     target_vocabulary_size, source_limits, exportable = 50, SourceLimits(7), True
 
@@ -31,9 +31,9 @@ def numbers(positions, **options):
 
 
 def test_the_numbers_of_a_search_are_those_of_its_largest_tensors():
-    # 3 hypotheses: 50 scores each, and weights of min(2 * 4 + 10, 256) tokens over 4 positions
+    # 3 hypotheses: 50 scores each, and weights of min(2 * 4 + 10, 256) tokens over 4 positions.
     assert numbers(4, beam_width=3) == 3 * (50 + 2 * 18 * 4)
-    # and as many draws as the longest translation may have
+    # Plus one draw for each token of the longest possible translation.
     assert numbers(4, beam_width=3, top_k=9) == 3 * (50 + 2 * 18 * 4 + 256)
     assert numbers(100, beam_width=1, max_length=7) == 50 + 2 * 7 * 100
     assert numbers(100, ctc_weight=0.3) - numbers(100) == 2 * 100 * 50
@@ -86,12 +86,12 @@ def test_the_largest_part_of_an_encoder_counts():
     plain = model(vocabulary_size=7, embedding_units=4, units=3)
     assert encoder_numbers(plain, 9) == 0
     attending = model(front_end=frames, readers=[layers.BidirectionalRNN(4), reader])
-    assert encoder_numbers(attending, 9) == 2 * 9**2  # of one block: they come in turn
+    assert encoder_numbers(attending, 9) == 2 * 9**2  # one block at a time
     both = kb.Ensemble([attending, kb.Seq2Seq.from_config(attending.get_config())])
     assert encoder_numbers(both, 9) == 2 * 2 * 9**2
     pyramid = kb.layers.READERS["pyramidal"](2, 4, "gru", 0.0, 0.0)[-1]
     halved = model(front_end=layers.FrameProjection(3, 4), readers=[reader, pyramid])
-    assert encoder_numbers(halved, 5) == 2 * 10**2  # it reads what is halved behind it
+    assert encoder_numbers(halved, 5) == 2 * 10**2  # the reader comes before the halving
     ink = layers.FrameConvolutions(5, 4, convolutions=(3, 3), surroundings=True)
-    pairs = 10 * 20  # of a place of four frames and every second frame
+    pairs = 10 * 20  # 10 positions of four frames, and every second frame
     assert encoder_numbers(model(front_end=ink, units=4), 10) == 48 * pairs

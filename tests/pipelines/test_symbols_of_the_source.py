@@ -1,4 +1,4 @@
-"""Features are read, and never written where no target has one."""
+"""Features are read, and they are written only if some target contains one."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ SENTENCES = ["<V> <PST> ab", "ba", ""]
 
 @pytest.fixture(scope="module")
 def both():
-    """The vocabulary of both sides, of 12 tokens."""
+    """The vocabulary of both sides, with 12 tokens."""
     texts = [text for pair in PAIRS for text in pair]
     settings = {"model_type": "char", "normalization": "none", "exact": False}
     return Subwords.train(texts, 40, symbols=SYMBOLS, **settings)
@@ -26,7 +26,7 @@ def both():
 
 @pytest.fixture(scope="module")
 def translator(both):
-    """Its weights are random, and symbols are likely enough to come."""
+    """A translator with random weights, in which symbols are likely enough to occur."""
     keras.utils.set_random_seed(5)
     sizes = {"units": 8, "attention_units": 4, "embedding_units": 4}
     model = kb.presets.characters(both, both, **sizes)
@@ -46,7 +46,7 @@ def test_no_hypothesis_has_a_symbol_that_is_of_sources_only(translator):
         assert any("<" in one.text for one in all_of_them)
         assert not any("<" in one.text for one in kept)
         scores = {tuple(one.target_tokens): one.score for one in all_of_them}
-        for one in kept:  # whose probability is that of the model, and no other
+        for one in kept:  # its probability is still that of the model
             assert one.score == pytest.approx(scores.get(tuple(one.target_tokens), one.score))
 
 

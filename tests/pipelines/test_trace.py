@@ -1,4 +1,4 @@
-"""Step by step: a trace is the model's own computation, whatever its mechanism."""
+"""Step by step: a trace shows the model's own computation, for every mechanism."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ def assert_close(array, expected):
 
 
 def assert_follows(trace, translation, penalty):
-    """That a trace is that of a translation, with its alignment and its score."""
+    """Assert that a trace matches a translation, including its alignment and score."""
     for name in ("text", "score", "source_tokens", "target_tokens"):
         assert getattr(trace, name) == getattr(translation, name)
     assert_close(trace.weights, translation.alignment)
@@ -166,7 +166,7 @@ def subwords():
 
 
 def new_translator(subwords, attention="bahdanau", cell="gru", units=10, **options):
-    """An untrained translator with a mechanism."""
+    """Return an untrained translator with a given mechanism."""
     keras.utils.set_random_seed(1)
     if isinstance(attention, dict):
         settings = {"units": 6, **attention}
@@ -180,7 +180,7 @@ def new_translator(subwords, attention="bahdanau", cell="gru", units=10, **optio
 
 
 def given(subwords, target):
-    """A `Translation` of `SENTENCE`, as far as a trace reads it, and its ids."""
+    """Return a `Translation` of `SENTENCE` with the fields that a trace reads, and its ids."""
     source, ids = subwords.encode([SENTENCE, target])
     tokens = [subwords.tokens(source).tolist(), subwords.tokens(ids).tolist()]
     return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids
@@ -262,7 +262,7 @@ def test_after_the_cell_the_query_is_the_new_state(subwords):
     translator = new_translator(subwords, attention="dot", when="after")
     trace = translator.trace(SENTENCE, "eins zwei")
     np.testing.assert_array_equal(trace.query, trace.state)
-    assert not np.allclose(trace.output, trace.state)  # it says the attentional vector
+    assert not np.allclose(trace.output, trace.state)  # the output is the attentional vector
 
 
 @pytest.mark.slow
@@ -395,7 +395,7 @@ def test_an_empty_sentence_has_nothing_to_explore(toy_translator):
 
 
 class ChangedSource:
-    """A model in whose source one position has another vector: that of an unused id."""
+    """A model in which one source position gets another vector, through an unused id."""
 
     def __init__(self, translator, chosen):
         self.model, self.chosen = translator.model, chosen

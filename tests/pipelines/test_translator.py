@@ -1,4 +1,4 @@
-"""Text to results: any number, any order, empty and strange sentences, save and load."""
+"""Text to results: any number, any order, empty and unusual sentences, saving and loading."""
 
 import multiprocessing
 import pickle
@@ -220,7 +220,7 @@ def test_draws_depend_on_the_seed_and_the_sentence_alone(toy_translator):
 
 @pytest.mark.slow
 def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
-    """A prefix with a character that no vocabulary has."""
+    """With a prefix that contains an out-of-vocabulary character."""
     plain, copying = (
         kb.SearchOptions(beam_width=2, replace_unknown=replaced) for replaced in (False, True)
     )
@@ -258,7 +258,7 @@ def test_a_file_is_read_without_drawing_weights_that_it_replaces(
     toy_translator, tmp_path, monkeypatch
 ):
     toy_translator.save(tmp_path / "toy.keras")
-    monkeypatch.setattr(keras.initializers.Orthogonal, "__call__", None)  # not to be called
+    monkeypatch.setattr(keras.initializers.Orthogonal, "__call__", None)  # must not be called
     loaded = kb.Translator.load(tmp_path / "toy.keras")
     pairs = zip(loaded.model.get_weights(), toy_translator.model.get_weights(), strict=True)
     for found, expected in pairs:

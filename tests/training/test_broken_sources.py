@@ -1,4 +1,4 @@
-"""Files whose header is right and whose content is broken, in batches, training and evaluation."""
+"""Files with a valid header and broken content, in batches, training and evaluation."""
 
 import json
 
@@ -23,7 +23,7 @@ OPTIONS = TrainingOptions(**SIZES, **LOSSES, convolutions="2,2,2", batch_sentenc
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
-    """Files of images, the second and the third one broken behind the header."""
+    """Image files, of which the second and the third are broken after the header."""
     directory, random = tmp_path_factory.mktemp("images"), np.random.default_rng(0)
     pairs = []
     for name, end in (("good", None), ("broken", -40), ("other", -60), ("fine", None)):
@@ -46,7 +46,7 @@ def test_a_broken_source_has_no_weight_and_is_known_once_it_was_decoded(pairs):
 
 
 def weights_after_one_step(pairs):
-    """Weights after a step of plain SGD on one batch of all pairs."""
+    """Return the weights after a step of plain SGD on one batch of all pairs."""
     keras.utils.set_random_seed(0)
     (batch,) = BatchedPairs(pairs, SOURCE, TARGET, batch_sentences=4, shuffle=False).epoch(0)
     model = kb.presets.small(
@@ -67,7 +67,7 @@ def test_a_batch_trains_as_if_broken_sources_were_not_in_it(pairs):
 
 @pytest.fixture(scope="module")
 def run(pairs, tmp_path_factory):
-    """(directory, lines) of a training; a batch of the epoch may have no good source."""
+    """(directory, lines) of a training run in which a batch may have no intact source."""
     directory, lines = tmp_path_factory.mktemp("run"), []
     train(
         *(pairs, pairs, directory / "out", OPTIONS, 0, lines.append),
@@ -86,7 +86,7 @@ def test_a_training_names_them_once(run, pairs):
         assert lines[place + 1] == (
             f"2 files are empty or can't be read: {pairs[1][0]}, {pairs[2][0]}"
         )
-    assert sum("broken" in line for line in lines) == 4  # two of them by their names
+    assert sum("broken" in line for line in lines) == 4  # two of the lines list the files' names
     assert len([*(directory / "cache").iterdir()]) == 4
 
 

@@ -1,4 +1,4 @@
-"""A training in parts: parts of a batch in turn, or by processes that train together."""
+"""Training in parts: parts of a batch in turn, or several processes that train together."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from keras_bahdanau.training.workers import (
     strategy_of_environment,
 )
 
-# rows of 4, 1, 2, 0 and 3 real tokens, so that parts of a batch have different numbers of them
+# Rows with 4, 1, 2, 0 and 3 real tokens, so that parts of a batch differ in their numbers.
 TARGET_OUT = np.array([[7, 8, 9, 3], [3, 0, 0, 0], [9, 3, 0, 0], [0] * 4, [5, 6, 3, 0]], "int32")
 TARGET_IN = np.pad(TARGET_OUT[:, :-1], [(0, 0), (1, 0)], constant_values=2)
 SOURCE = np.array([[4, 5, 3], [6, 0, 0], [5, 3, 0], [0, 0, 0], [8, 7, 0]], "int32")
@@ -55,7 +55,7 @@ def eagerly():
 
 
 def toy_model(loss, name="plain"):
-    """The same small model each time, for one step of SGD whose gradient is clipped."""
+    """Return the same small model each time, compiled for SGD with a clipped gradient."""
     keras.utils.set_random_seed(0)
     model = new_model(OPTIONS[name], SimpleNamespace(vocabulary_size=10))
     model.build()
@@ -65,7 +65,7 @@ def toy_model(loss, name="plain"):
 
 
 def weights_after_a_step(model, batch, rate=0.5, norm=0.1):
-    """Those of SGD with the gradient of the whole batch, clipped, in NumPy."""
+    """Return the weights after a step of SGD with the clipped gradient of the batch, in NumPy."""
     inputs, target, weight = batch
     with tf.GradientTape() as tape:
         loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
@@ -91,7 +91,7 @@ def test_a_step_in_parts_is_that_of_the_whole_batch(eagerly, loss):
 
 
 def test_the_results_of_an_epoch_have_what_a_checkpoint_adds(eagerly):
-    """At a resumption it adds the sums of the batches before, at the first batch."""
+    """When a run resumes, the checkpoint adds the sums of earlier batches at the first batch."""
     model, losses = toy_model(TokenCrossentropy()), []
     added = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: model.metrics[0].update_state(
@@ -139,7 +139,7 @@ def test_a_strategy_has_one_device_in_each_process():
 
 
 class LostChief:
-    """Strategy of the second of two workers, whose chief has ended before they met."""
+    """Strategy of the second of two workers, whose chief ended before they connected."""
 
     extended = SimpleNamespace(worker_devices=("CPU:0",))
     num_replicas_in_sync = 2
@@ -204,7 +204,7 @@ def free_port():
 
 
 def environment(index=None, ports=()):
-    """Of a process on the CPU; of a worker with its place in the job."""
+    """Return the environment of a process on the CPU, or of a worker with its place in the job."""
     paths = os.pathsep.join([str(Path(__file__).parents[2]), str(SCRIPT.parent)])
     names = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}
     if index is not None:
@@ -215,7 +215,7 @@ def environment(index=None, ports=()):
 
 
 def trained_together(count, folder, teacher=None, **more):
-    """Losses after each batch, and history, of a training by so many processes."""
+    """Train with `count` processes. Return (losses after each batch, history)."""
     ports = [free_port() for _ in range(count)] if count > 1 else []
     given = {**SETTINGS, **more}, PAIRS[:110], PAIRS[110:], teacher and str(teacher)
     arguments = json.dumps([str(folder / "run"), *given])
@@ -246,7 +246,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(folder):
-    """(losses, history) of one process, by the `fit` of Keras."""
+    """(losses, history) of one process that uses Keras's `fit`."""
     return trained_together(1, folder)
 
 
@@ -279,7 +279,7 @@ def test_two_workers_learn_of_a_teacher_as_one_does(alone, folder, tmp_path):
 
 
 def children_of(process):
-    """Process numbers of the workers, in their order."""
+    """Return the process ids of the workers, in order."""
     path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     return [int(number) for number in path.read_text().split()]
 
@@ -310,9 +310,10 @@ def test_a_killed_worker_ends_the_job_which_then_resumes(alone, tmp_path, victim
     assert f"worker {victim} ended by signal SIGKILL. Run the same command" in errors
     progress = run.progress()
     assert progress.step or progress.epoch
-    command[command.index("--workers") + 1] = str(2 - victim)  # another number is allowed, too
+    # A different number of workers is allowed, too.
+    command[command.index("--workers") + 1] = str(2 - victim)
     assert subprocess.run(command, env=environment()).returncode == 0
-    # each epoch has the mean over its batches, each of them once, and so the same end
+    # Each epoch's mean covers every batch once, so the history is the same.
     assert_same_history(history_of(run.directory), alone[1])
 
 
@@ -347,7 +348,7 @@ def test_the_workers_of_a_killed_parent_end_within_seconds(tmp_path):
 def is_at_work(number):
     stat = Path(f"/proc/{number}/stat")
     try:
-        return ") Z" not in stat.read_text()  # one that nobody has waited for
+        return ") Z" not in stat.read_text()  # not a process that nobody has waited for
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -379,7 +380,7 @@ train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0, say=lambda
 
 
 def trained_on(devices, folder):
-    """(devices of the weights of each part, history) of a training on two logical devices."""
+    """Train on two logical devices. Return (devices of the weights of each part, history)."""
     options = {**SETTINGS, "epochs": 1, "epoch_steps": 0}
     arguments = json.dumps([str(folder), options, PAIRS[:40], PAIRS[120:]])
     command = [sys.executable, "-c", DEVICES, json.dumps(devices)]

@@ -1,4 +1,4 @@
-"""Trainings that begin with a trained model: its weights, its vocabularies, its frozen parts."""
+"""Training runs that start from a trained model: weights, vocabularies and frozen parts."""
 
 import dataclasses
 import json
@@ -49,13 +49,13 @@ def quiet(_):
 
 
 def drafted(options, pairs, source=None, target=None, symbols=()):
-    """A plan before its vocabularies are made."""
+    """Return a training plan before its vocabularies are made."""
     data = TrainingData.build(pairs, pairs)
     return TrainingPlan(options, source, target, data, symbols=symbols)
 
 
 def adapted(path, asked, pairs=NEW, given=(None, None), symbols=()):
-    """(`Adaptation`, source, target, model) as a training begins with them."""
+    """Return the (`Adaptation`, source, target, model) that a training run starts with."""
     initial = initial_model(Run(path.with_name("new")), path)
     old = Adaptation(initial)
     options = resolve(initial.inherited(asked))
@@ -89,7 +89,8 @@ def test_before_the_first_step_an_adapted_model_answers_as_the_old_one(same, toy
     assert (source, target) == (toy_translator.source, toy_translator.target)
     expected = logits_of(toy_translator.model, source, target)
     np.testing.assert_array_equal(logits_of(model, source, target), expected)
-    assert all(not value.numpy().any() for value in model.optimizer.variables[2:])  # state is new
+    # The optimizer state is new.
+    assert all(not value.numpy().any() for value in model.optimizer.variables[2:])
 
 
 def test_symbols_that_the_vocabulary_splits_are_reported(same):
@@ -134,7 +135,7 @@ def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, source
         draft = drafted(options, pairs, one, symbols=symbols)
         source, target = vocabularies(draft, run, None, pairs, quiet)
         assert source.feature_place == place
-    other = TextSource(given, "first" if place == "last" else "last")  # which is kept as it is
+    other = TextSource(given, "first" if place == "last" else "last")  # kept unchanged
     draft = drafted(options, pairs, other, symbols=["<V>"])
     assert vocabularies(draft, run, None, pairs, quiet)[0] is other
     begin(run, asked, pairs, source=source, target=target)
@@ -164,7 +165,7 @@ def test_old_tokens_keep_their_logits_beside_new_pieces(longer):
     size = old.target.vocabulary_size
     logits = logits_of(model, source, target)
     expected = logits_of(old.model, old.source, old.target)
-    # text without new pieces; another width of the product rounds otherwise
+    # Text without new pieces; a wider product rounds differently.
     np.testing.assert_allclose(logits[..., :size], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -201,7 +202,7 @@ def test_the_weights_of_a_frozen_part_are_not_trained(model_file):
     "alone, longest, window", [(False, None, 200), (True, 150, 200), (True, 300, 300)]
 )
 def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, longest, window):
-    """Also if the last training had shorter targets than the one before it."""
+    """Even if the last training run had shorter targets than the run before it."""
     sizes = {"units": 4, "embedding_units": 4, "encoder_units": 4, "heads": 1}
     sizes |= {"depth": 1, "decoder_depth": 2, "feed_forward_units": 4}
     side = Subwords.train(["eins zwei"], 30, exact=False)
@@ -217,7 +218,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     states = after.decoder.cell.stack.state_sizes
     assert states == ((window * 4, window * 4, window),) * 2
     saved = type(after).from_config(after.get_config())
-    for one in (after, saved):  # in a search, and in its file
+    for one in (after, saved):  # in a search and after a file
         state = one.initial_state(one.encode(source_of(side).batch(["eins"])))
         shapes = [tuple(part.shape) for part in keras.tree.flatten(state.cell)]
         assert shapes == [(1, window * 4), (1, window * 4), (1, window)] * 2
@@ -239,7 +240,7 @@ def test_a_name_that_freezes_nothing_or_all_is_refused(longer, names, message):
 
 
 def run_of(directory, options):
-    """A run directory as a training leaves it, but for its weights."""
+    """Return a run directory like one after training, but without the weights."""
     run = Run(directory)
     begin(run, options, PAIRS)
     return run
@@ -265,7 +266,7 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
 
 @pytest.mark.parametrize("rate", [0.0, 0.2])
 def test_recurrent_dropout_stays_or_stays_away(tmp_path, model_file, rate):
-    """Keras' own layers have none, so an encoder with some has others."""
+    """Keras's own layers don't support it, so an encoder that uses it has other layers."""
     options = TrainingOptions(recurrent_dropout=rate, dropout=0.3)
     path = tmp_path / "run" / "translator.keras"
     initial = InitialModel(path, "lines", options.resolved(), "small")
@@ -302,7 +303,7 @@ def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, optio
 
 @pytest.mark.slow
 def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy_translator):
-    """Weights, validation and what is saved are in float32; products are not."""
+    """Weights, validation and the saved file are in float32; products are in bfloat16."""
     options = TrainingOptions(precision="bfloat16", epochs=1, learning_rate=1e-4)
     path = train(PAIRS, PAIRS, tmp_path / "new", options, verbose=0, initial=model_file)
     _, source, target, model = adapted(model_file, options)
@@ -323,7 +324,7 @@ def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy
 
 
 def test_a_file_alone_is_guided_as_the_new_training_says(tmp_path, model_file):
-    """One that attention was guided in would ask for alignments for ever."""
+    """Otherwise a model trained with guided attention would always require alignments."""
     old, source, target, _ = adapted(model_file, TrainingOptions())
     config = {**old.card["model"], "guided_alignment": 0.3, "r_drop": 1.0}
     initial = initial_model(Run(tmp_path / "new"), model_file)
@@ -373,7 +374,7 @@ def test_the_file_of_a_training_alone_says_how_its_vocabularies_are_made_anew():
     for asked, expected in (("replace", made), ("none", dict.fromkeys(made))):
         options = initial.inherited(TrainingOptions(update_vocabulary=asked))
         assert {name: options.get(name) for name in made} == expected
-        assert "units" not in options  # the model is taken as it is
+        assert "units" not in options  # the model is kept unchanged
     sizes = initial.inherited(TrainingOptions(update_vocabulary="replace", vocabulary_size=50))
     assert sizes["vocabulary_size"] == 50 and "target_vocabulary_size" not in sizes
 
@@ -432,7 +433,7 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
     initial |= {"search": {}, "metrics": None}
     run = Run(tmp_path / "run")
     begin(run, TrainingOptions(units=48), PAIRS, initial=initial)
-    for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
+    for path in (None, "/old", "/old/translator.keras"):  # the old files may no longer exist
         found = initial_model(run, path)
         assert found.inherited(TrainingOptions())["units"] == 48
     with pytest.raises(ValueError, match="the model it began with, '/old/translator.ke"):
@@ -479,7 +480,7 @@ def test_an_ensemble_is_not_trained_further(model_file, tmp_path):
 
 
 class AtTheBeginning(keras.callbacks.Callback):
-    """Answers of the model before its first step."""
+    """Record the model's outputs before its first step."""
 
     def __init__(self, translator):
         super().__init__()
@@ -527,7 +528,7 @@ def test_logits_and_beam_are_bit_equal_before_the_first_step(old_run, tmp_path):
 
 @pytest.mark.slow
 def test_a_word_that_was_unknown_is_learnt(old_run, tmp_path):
-    """Its letter, too, which the old vocabulary lacks; what the old model knew, it still knows."""
+    """Its letter is missing from the old vocabulary and is learned, too; the old words are kept."""
     words = [("zero " + source, "Ø " + target) for source, target in PAIRS[:30]] + [("zero", "Ø")]
     before = Translator.load(old_run / "translator.keras")
     assert "⁇" in before.target.decode(before.target.encode(["Ø"]))[0]
@@ -546,7 +547,7 @@ def test_a_word_that_was_unknown_is_learnt(old_run, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("alone", [False, True])
 def test_an_adaptation_resumes_without_the_old_model(old_run, tmp_path, alone):
-    """It ends as one that was not interrupted; a file alone has its model in the card."""
+    """It ends like an uninterrupted run. If only a file was given, the card contains its model."""
     old = tmp_path / "old"
     old.mkdir()
     for name in ["translator.keras"] if alone else ["translator.keras", "run.json"]:

@@ -1,4 +1,4 @@
-"""Options that follow from the pairs: model types, normalizations, hard alignments, defaults."""
+"""Options inferred from the pairs: model types, normalizations, hard alignments, defaults."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ SPELLED = [("r e d", "r e t"), ("a b c d", "a b c t")]
 
 
 def inferred(asked, facts, say=None, rules=None):
-    """The options that a training has after some rules, resolved."""
+    """Return the resolved options of a training run after applying some rules."""
     return resolve(infer.infer(asked.explicit(), facts, say, rules))
 
 
@@ -46,7 +46,7 @@ def names_of(asked):
 
 
 def resumed(run, asked, pairs):
-    """The options that a run goes on with."""
+    """Return the options with which a run continues."""
     check_start(run, asked, TrainingData.build(pairs, pairs))
     return run.options()
 
@@ -66,7 +66,7 @@ def test_still_more_words_and_phonemes_take_still_less_dropout():
     phonemes = dataclasses.replace(OF_LETTERS, target_model_type="word")
     assert settings(phonemes, 100_000) == (0.2, 64, 1.5e-3)
     assert settings(phonemes, 100_001) == (0.08, 64, 1.5e-3)
-    assert settings(OF_LETTERS, 100_001) == (0.2, 64, 1.5e-3)  # as names
+    assert settings(OF_LETTERS, 100_001) == (0.2, 64, 1.5e-3)  # letters, as in names
     given = dataclasses.replace(phonemes, dropout=0.3)
     assert settings(given, 100_001) == (0.3, 64, 1.5e-3)
 
@@ -135,13 +135,13 @@ def test_a_training_takes_and_records_what_it_inferred(tmp_path, monkeypatch):
     assert any(line.startswith("defaults for more than 2 pairs: dropout 0.2") for line in lines)
     translator = Translator.load(path)
     tokens = translator.source.subwords.tokens
-    (ids,) = translator.source.subwords.encode(["학"])  # a syllable that no pair has
+    (ids,) = translator.source.subwords.encode(["학"])  # a syllable that occurs in no pair
     assert tokens(ids).tolist() == ["\u1112", "\u1161", "\u11a8", "</s>"]
-    assert translator.search.write_symbols  # the target has a vocabulary without symbols
+    assert translator.search.write_symbols  # the target's vocabulary has no symbols
 
 
 def attention(pairs=SOUNDS, say=None, **given):
-    """The options of a training on the pairs, with their hard alignment."""
+    """Return the options of a training run on the pairs, including their hard alignment."""
     asked = TrainingOptions(**{"preset": "characters", **given})
     rules = [infer.infer_model_types, infer.infer_hard_alignment]
     lines = []
@@ -209,12 +209,12 @@ def test_a_training_infers_hard_alignment_and_resumes_with_it(tmp_path):
     file = train(SOUNDS, SOUNDS, tmp_path / "run", options, say=lines.append, verbose=0)
     assert any(line.startswith("hard_alignment first-monotonic") for line in lines)
     assert isinstance(kb.Translator.load(file).model.decoder, kb.HardDecoder)
-    (tmp_path / "run" / "checkpoint.weights.h5").unlink()  # as if it had been killed before
+    (tmp_path / "run" / "checkpoint.weights.h5").unlink()  # like a run killed before it
     train(SOUNDS, SOUNDS, tmp_path / "run", options, verbose=0)
 
 
 def letters_of_sounds():
-    """Vocabularies of characters of both sides."""
+    """Return character vocabularies for both sides."""
     settings = {"model_type": "char", "exact": False}
     return [Subwords.train([*side], 99, **settings) for side in zip(*SOUNDS, strict=True)]
 
@@ -255,7 +255,7 @@ def model_types(asked, pairs, symbols=()):
         ["ʔ aː ˧˧ ʔ ɗ e ˧˧", "z aː ŋ ˧˧"],
         ["д ж о н", "예 나 리 스", "م ا ن ر"],
         ["a b c", "", "  ", "d e"],
-        [*["n o"] * 9, "a"],  # a word of one letter
+        [*["n o"] * 9, "a"],  # a word with one letter
     ],
 )
 def test_a_side_of_symbols_with_spaces_between_has_a_word_vocabulary(texts):
@@ -270,10 +270,10 @@ def test_a_side_of_symbols_with_spaces_between_has_a_word_vocabulary(texts):
         ["an giang", "ba lan", "an trú"],  # syllables
         ["4 March 2021", "4 Mar 2021", "on 4. 3. 2021"],
         ["2021-03-04", "2021-12-31"],
-        ["東京", "a", "b"],  # letters without neighbours
-        ["a n  b o b", "c o  d e"],  # two spaces have a meaning, which only characters keep
+        ["東京", "a", "b"],  # letters without neighbors
+        ["a n  b o b", "c o  d e"],  # double spaces are meaningful, and only characters keep them
         [*["n o"] * 7, *["no"] * 3],
-        ["예 나 리 스", "스 토 이 베 르"],  # of letters, which have no spaces between
+        ["예 나 리 스", "스 토 이 베 르"],  # syllables, whose letters are not separated
         [],
         ["", " "],
     ],
@@ -341,7 +341,7 @@ def test_one_line_reports_model_types():
 
 def test_a_run_resumes_with_the_model_types_that_it_began_with(tmp_path):
     run = Run(tmp_path / "run")
-    asked = dataclasses.replace(CHARACTERS, target_model_type="grapheme")  # as another rule finds
+    asked = dataclasses.replace(CHARACTERS, target_model_type="grapheme")  # as if from another rule
     decided = infer.infer(asked.explicit(), facts_of(PRONUNCIATIONS))
     data = begin(run, TrainingOptions(**decided), PRONUNCIATIONS)
     options = resumed(run, CHARACTERS, PRONUNCIATIONS)
@@ -364,7 +364,7 @@ OF_CHARACTERS = TrainingOptions(preset="characters", model_type="char")
     [
         (["한국", "서울"], "nfd"),
         (["<N> 한국 abc", "", "서울 2"], "nfd"),
-        (["한국", "Seoul"], "none"),  # half of them
+        (["한국", "Seoul"], "none"),  # only half of the texts
         (["ㄱㄴ", "東京", "Bücher", "が"], "none"),
         ([b"\xed\x95\x9c", None, 3], "none"),
         ([], "none"),
@@ -453,7 +453,7 @@ def test_one_line_reports_hangul_alone():
 
 
 def unknown_rate(pairs, say=None, sides=(None, None), symbols=("<PST>",), **given):
-    """The unknown rate of a training on the pairs."""
+    """Return the unknown rate of a training run on the pairs."""
     asked = TrainingOptions(**{"preset": "characters", "normalization": "none", **given})
     facts, lines = Facts(pairs, len(pairs), [*symbols], *sides), []
     options = inferred(asked, facts, lines.append)
@@ -552,7 +552,7 @@ def test_a_run_goes_on_with_the_rate_that_it_began_with(tmp_path):
 COPYING = {
     **{"preset": "characters", "units": 8, "embedding_units": 4, "attention_units": 4},
     **{"epochs": 1, "epoch_steps": 1, "best_by": "perplexity"},
-    **{"encoder": "convolutional", "bridge": "zeros", "cell": "ssru"},  # is traced in half the time
+    **{"encoder": "convolutional", "bridge": "zeros", "cell": "ssru"},  # halves the tracing time
 }
 
 
@@ -600,8 +600,8 @@ NEW = {"max_length_ratio": 2.0, "max_length_offset": 10, "max_length": 256}
     [
         ([5, 8], [10, 13], 1, 2.0, 10, 256),  # 2 * 10 = 2 * 5 + 10
         ([5, 5], [30, 12], 1, 10.0, 10, 256),  # 2 * 30 = 10 * 5 + 10
-        ([20, 20], [30, 12], 4, 10.0, 10, 256),  # the encoder makes one of four frames
-        ([1, *[100] * 999], [80, *[90] * 999], 1, 2.0, 158, 256),  # one pair is no ratio
+        ([20, 20], [30, 12], 4, 10.0, 10, 256),  # the encoder makes one position of four frames
+        ([1, *[100] * 999], [80, *[90] * 999], 1, 2.0, 158, 256),  # one pair does not set the ratio
         ([400], [600], 1, 3.0, 10, 1200),
         ([1], [2000], 1, 1000.0, 3000, 4000),
     ],

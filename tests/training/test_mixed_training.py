@@ -1,4 +1,4 @@
-"""Training on several corpora: resumed exactly, and with the corpora that it began with."""
+"""Training on several corpora resumes exactly and keeps the corpora that it started with."""
 
 import dataclasses
 import json
@@ -60,7 +60,7 @@ def test_a_vocabulary_without_the_tags_is_refused_before_training(tmp_path):
 
 
 class Interrupt(keras.callbacks.Callback):
-    """Ends a training after a batch as an error does."""
+    """Interrupt training after a batch, as an error would."""
 
     def __init__(self, batch):
         super().__init__()

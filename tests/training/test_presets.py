@@ -1,4 +1,4 @@
-"""The presets; those of Bahdanau et al. 2015 against the appendix, equation by equation."""
+"""The presets; those of Bahdanau et al. 2015 are compared with the appendix by equation."""
 
 import inspect
 from typing import NamedTuple
@@ -29,10 +29,10 @@ def softmax(x):
 
 
 class Unit(NamedTuple):
-    """Weights of one gated hidden unit, matrices that stand left of a vector, as in the paper.
+    """Weights of one gated hidden unit, as matrices to the left of a vector, as in the paper.
 
-    The model's update gate is the paper's 1 - z, and 1 - sigma(a) = sigma(-a): the paper's
-    W_z, U_z, C_z and its bias are the model's with the sign turned.
+    The model's update gate is the paper's 1 - z, and 1 - sigma(a) = sigma(-a): the paper's W_z,
+    U_z, C_z and their bias are the model's with the opposite sign.
     """
 
     W: np.ndarray
@@ -50,7 +50,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, kernel, recurrent, bias, context=None):
-        """From kernels whose columns are the blocks z, r and candidate."""
+        """Take the weights from kernels whose columns are the blocks z, r and candidate."""
         W_z, W_r, W = np.split(kernel.T, 3)
         U_z, U_r, U = np.split(recurrent.T, 3)
         b_z, b_r, b = np.split(bias, 3)
@@ -66,7 +66,7 @@ class Unit(NamedTuple):
 
 
 class Appendix:
-    """RNNsearch of appendix A with the weights of a model, in float64."""
+    """RNNsearch as in appendix A, with the weights of a model, in float64."""
 
     def __init__(self, model):
         self.weights = {
@@ -90,7 +90,7 @@ class Appendix:
         )
 
     def read(self, direction, tokens):
-        """The states of one direction of the encoder, in the order of `tokens`."""
+        """Return the states of one direction of the encoder, in the order of `tokens`."""
         names = ("kernel", "recurrent_kernel", "bias")
         cell = f"encoder/rnn_0/{direction}/gru_cell"
         unit = Unit.of(*(self.weights[f"{cell}/{name}"] for name in names))
@@ -106,7 +106,7 @@ class Appendix:
         return np.hstack([self.read("forward", source), backward])
 
     def initial_state(self, h):
-        """s_0 = tanh(W_s h)      (A.2.2; the bias is left out there)."""
+        """s_0 = tanh(W_s h)      (A.2.2, which omits the bias)."""
         bridge = "decoder/cell/bridge/projection"
         return np.tanh(self.weights[f"{bridge}/kernel"].T @ h + self.weights[f"{bridge}/bias"])
 
@@ -120,7 +120,7 @@ class Appendix:
         return sum(a * h for a, h in zip(alpha, annotations, strict=True)), alpha
 
     def probabilities(self, s, y, c):
-        """p(y_i | s_{i-1}, y_{i-1}, c_i)      (A.2.2): maxout of two, and softmax."""
+        """p(y_i | s_{i-1}, y_{i-1}, c_i)      (A.2.2): maxout over pairs, then softmax."""
         n, m = len(s), self.E_y.shape[1]
         joined = self.weights["decoder/readout/projection/kernel"].T
         U_o, C_o, V_o = joined[:, :n], joined[:, n : n + len(c)], joined[:, n + len(c) :]
@@ -132,7 +132,7 @@ class Appendix:
         )
 
     def translate(self, s, tokens, context_of):
-        """p(y_i) for each i, the teacher's tokens given."""
+        """p(y_i) for each i, with the teacher's tokens as inputs."""
         found = []
         for y in tokens:
             c = context_of(s)
@@ -142,7 +142,7 @@ class Appendix:
 
 
 def with_random_weights(model):
-    """All weights large enough to matter: the preset's own v_a is zero."""
+    """Make all weights large enough to matter: the preset initializes v_a to zero."""
     model.build()
     random = np.random.default_rng(0)
     for variable in model.trainable_variables:
@@ -178,7 +178,7 @@ def test_one_step_is_that_of_appendix_a_2_2(rnnsearch):
     shown, state = rnnsearch.decoder.cell(embedded, state, prepared)
     np.testing.assert_allclose(shown.weights[0], alpha, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(shown.context[0], c, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(shown.output[0], s, rtol=1e-4, atol=1e-6)  # the readout has s_{i-1}
+    np.testing.assert_allclose(shown.output[0], s, rtol=1e-4, atol=1e-6)  # the readout uses s_{i-1}
     after = paper.unit(paper.E_y[TARGET_IN[0]], s, c)
     np.testing.assert_allclose(state.cell[0][0][0], after, rtol=1e-4, atol=1e-6)
 
@@ -333,7 +333,8 @@ def test_frames_have_no_embedding_to_share():
 
 def test_a_hard_alignment_is_checked_by_the_vocabulary_that_there_is():
     options = {"hard_alignment": "zeroth", "readout": "tanh", "when": "apart"}
-    model = presets.rnnsearch(*joint_sides(), **SIZES, **options)  # whose own has 30,000 tokens
+    # The preset itself assumes 30,000 tokens.
+    model = presets.rnnsearch(*joint_sides(), **SIZES, **options)
     assert isinstance(model.decoder, HardDecoder)
     assert presets.characters(*joint_sides(), **SIZES, hard_alignment="first", max_length=3000)
 
@@ -352,7 +353,7 @@ def test_copying_takes_a_source_of_tokens_that_the_target_has():
 
 
 class GridSource(FeatureSource):
-    """Frames that are the cells of a grid, as an image has them."""
+    """Frames that are the cells of a grid, like those of an image."""
 
     grid_height = 4
 
@@ -403,7 +404,7 @@ def test_the_small_can_have_any_encoder(encoder):
 @pytest.mark.slow
 @pytest.mark.parametrize(("longest", "window"), [(40, 128), (200, 200)])
 def test_a_transformer_keeps_as_many_steps_as_a_target_of_its_training_has(longest, window):
-    """But 128 at least. One block sees no further, so a forgotten token changes nothing."""
+    """At least 128. One block sees no further back, so a forgotten token changes nothing."""
     one = {**SIZES, "depth": 1, "decoder_depth": 1}
     options = TrainingOptions(preset="transformer-tiny", max_length=longest, **one).resolved()
     model = compiled_model(TrainingPlan(options, *separate_sides()), 1e-3)
@@ -425,7 +426,7 @@ def test_an_override_that_is_no_setting_of_a_model_is_named():
 
 @pytest.mark.parametrize(("width", "grid_height"), [(48, 2), (320, 1)])
 def test_coverage_convolves_the_grid_of_the_memory(width, grid_height):
-    """A line of text has one value a column of cells."""
+    """An image of one line of text has one memory position per column of cells."""
     model = presets.images(ImageSource(16, width), separate_sides()[1], **SIZES)
     assert model.decoder.cell.attention.coverage.grid_height == grid_height
     assert model.source_limits.reduction == 2 // grid_height
@@ -434,7 +435,7 @@ def test_coverage_convolves_the_grid_of_the_memory(width, grid_height):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_no_layer_of_a_preset_stays_unbuilt(name):
-    """Keras on JAX would trace the model anew at each `fit`, and predict without compiling."""
+    """With JAX, Keras would otherwise retrace the model at each `fit` and not compile `predict`."""
     source, target = joint_sides()
     others = {"images": ImageSource(16, 48), "speech": AudioSource(20), "ink": InkSource()}
     source = others.get(name, source)

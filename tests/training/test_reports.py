@@ -1,4 +1,4 @@
-"""Reports of what a training leaves out, and of its first and long steps."""
+"""Reports about the pairs that a training run leaves out, and about its first and slow steps."""
 
 import types
 
@@ -83,7 +83,7 @@ def told_of_ctc(pairs, *settings):
 
 
 def test_pairs_without_a_path_of_ctc_are_counted_and_told():
-    # as ids: a mark, the letters and, in sources, the end token
+    # Each text becomes a word mark, its letters and, in sources, the end token.
     pairs = [("abab", "ab"), ("ab", "aba"), ("abab", "abbb"), ("ab" * 20, "a"), ("", "abab")]
     advice = (
         "Use an encoder or cells that shorten the source less, longer tokens such as subwords or "
@@ -111,7 +111,7 @@ def test_the_count_is_that_of_the_losses_without_a_path(tmp_path, reduction):
     ]
     sources, targets = (IdRows.encoded(side, texts) for texts in zip(*pairs, strict=True))
     labels = targets.padded(np.arange(60), (60, 15))
-    labels = np.where(np.pad(labels[:, 1:], ((0, 0), (0, 1))) > 0, labels, 0)  # without the end
+    labels = np.where(np.pad(labels[:, 1:], ((0, 0), (0, 1))) > 0, labels, 0)  # without end tokens
     places = -(-sources.lengths // reduction)
     mask = np.arange(15) < places[:, np.newaxis]
     losses = np.asarray(ctc_loss(np.zeros((60, 15, side.vocabulary_size), "float32"), mask, labels))
@@ -169,7 +169,7 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
         callback.on_train_batch_end(batch, {"loss": np.float32(2.5)})
     callback.on_epoch_end(4)
     callback.on_epoch_begin(5)
-    for batch in range(2):  # at 70 and 95
+    for batch in range(2):  # at 70 and 95 seconds
         callback.on_train_batch_end(batch, {})
     assert lines == [
         "building the graph: the first step takes the longest",

@@ -31,7 +31,7 @@ def run(tmp_path):
 
 def test_a_run_may_begin_in_a_new_or_empty_directory(tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / ".unfinished-run.json").touch()  # killed while it began
+    (tmp_path / "empty" / ".unfinished-run.json").touch()  # left by a process killed while starting
     for name in ("new", "empty"):
         check_start(Run(tmp_path / name), TrainingOptions(), DATA)
 
@@ -109,7 +109,7 @@ def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
             file["progress"] = Progress(epoch=epoch).dumps()
         assert run.is_over() is expected
     begin(run, epochs=9, minutes=10)
-    for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s each
+    for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s per epoch
         with sealed_h5(run.checkpoint) as file:
             file["progress"] = Progress(epoch=3, seconds=seconds).dumps()
         assert run.is_over() is expected
@@ -126,7 +126,8 @@ def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
 
 def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
     limits = 9, 5, 10
-    in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))  # 150 s each
+    # Each epoch took 150 s or slightly more.
+    in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))
     assert not in_time.end(*limits)
     assert late.end(*limits)
     assert not dataclasses.replace(late, step=7).end(*limits), "one is begun"
@@ -149,10 +150,10 @@ def test_progress_counts_epochs_and_the_wait_for_a_better_one():
 
 
 def test_the_perplexity_decides_between_equal_values():
-    """Exact texts in percent, negated, and perplexities: epochs 3 and 5 are best in turn."""
+    """Negated percentages of exact texts, and perplexities: epochs 3 and 5 become the best."""
     progress, waits = Progress(), []
     for exact, perplexity in [(0, 9.0), (0, 9.5), (0, 7.0), (-5, 8.0), (-5, 6.0), (-5, 6.0)]:
-        progress = Progress.loads(progress.dumps())  # as a run that resumes
+        progress = Progress.loads(progress.dumps())  # as in a resumed run
         progress.end_epoch({"val_perplexity": perplexity}, exact)
         waits.append(progress.waited)
     assert waits == [0, 1, 0, 0, 0, 1]
@@ -282,7 +283,7 @@ def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("before", "now", "message"),
     [
-        # the width of the encoder follows from the units, and nobody gave it
+        # The encoder's width was not given, so it follows from the units.
         (
             {"units": 16},
             {"units": 32},

@@ -75,7 +75,7 @@ def train_quietly(out, options=OPTIONS, callbacks=()):
 
 
 class Witness(keras.callbacks.Callback):
-    """A user's callback: the calls it gets, and copies of the run as a kill would leave it."""
+    """A user's callback that records its calls and copies the run as a kill would leave it."""
 
     def __init__(self, out):
         super().__init__()
@@ -148,7 +148,7 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(
 ):
     out = witness.copy_at(epoch, moment)
     progress = Run(out).progress()
-    assert (progress.epoch, progress.step) == expected  # of the last checkpoint
+    assert (progress.epoch, progress.step) == expected  # those of the last checkpoint
     train_quietly(out)
     check_same_end(out, undisturbed)
 
@@ -156,7 +156,7 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", [0.0, 0.2])
 def test_a_killed_training_ends_as_an_undisturbed_one(tmp_path, sampling):
-    """Its first sitting is another process."""
+    """Its first part runs in another process."""
     out, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     options = dataclasses.replace(OPTIONS, subword_sampling=sampling)
     train_quietly(undisturbed, options)
@@ -165,7 +165,7 @@ def test_a_killed_training_ends_as_an_undisturbed_one(tmp_path, sampling):
     killed = subprocess.run(command, input=arguments, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     progress = Run(out).progress()
-    assert (progress.epoch, progress.step) == (0, 8)  # it was killed after batch 12
+    assert (progress.epoch, progress.step) == (0, 8)  # killed after batch 12
     train_quietly(out, options)
     check_same_end(out, undisturbed)
 
@@ -210,7 +210,7 @@ WORDS = [(source.lower(), target.lower()) for source, target in toy_pairs()]
 LINKS = [{(i, i) for i in range(len(source.split()))} for source, _ in WORDS]
 CHARACTERS = {"model_type": "char", "vocabulary_size": 16, "max_length": 60, "seed": 3}
 TINY = {**CHARACTERS, "embedding_units": 8, "units": 8, "batch_sentences": 40}
-OF_FILES = {"images", "ink", "speech"}  # presets with convolutions, which text has not
+OF_FILES = {"images", "ink", "speech"}  # presets with convolutions, which text does not use
 
 
 def trained(out, options, **data):
@@ -232,7 +232,7 @@ def test_each_side_has_the_vocabulary_asked_for(tmp_path):
 
 @pytest.mark.slow
 def test_vocabularies_can_be_given(tmp_path):
-    """The one that is not given is learned."""
+    """The one that is not given is trained."""
     given = Subwords.train([source for source, _ in WORDS], 12, model_type="word", exact=False)
     options = TrainingOptions(epochs=1, **TINY)
     trained(tmp_path / "source", options, source=given)
@@ -247,7 +247,7 @@ def test_vocabularies_can_be_given(tmp_path):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_the_search_has_the_share_of_ctc_of_the_training(tmp_path, monkeypatch, share):
-    kept = []  # of the callbacks, in place of the training itself
+    kept = []  # the callbacks; the training itself is replaced
     fit = lambda *_, callbacks, **__: kept.extend(callbacks)  # noqa: E731
     monkeypatch.setattr(loop, "fit_of", lambda *_: fit)
     options = TrainingOptions(epochs=1, ctc_weight=share, **TINY)
@@ -273,7 +273,7 @@ DIGITS = {"7": "seven", "77": "seventy-seven", "707": "seven hundred seven"}
 def test_limits_of_outputs_follow_from_the_pairs_or_from_options(
     tmp_path, monkeypatch, options, limits, count
 ):
-    """Of 3, 4, 5 tokens 7, 15, 21: twice as many are 42, for which 6.4 * 5 + 10 is enough."""
+    """Sources of 3, 4, 5 tokens have targets of 7, 15, 21 tokens: 2 * 21 = 42 = 6.4 * 5 + 10."""
     kept, lines = [], []
     fit = lambda *_, callbacks, **__: kept.extend(callbacks)  # noqa: E731
     monkeypatch.setattr(loop, "fit_of", lambda *_: fit)
@@ -291,7 +291,7 @@ def test_limits_of_outputs_follow_from_the_pairs_or_from_options(
 
 @pytest.mark.slow
 def test_frames_are_trained_on_too(tmp_path):
-    """Each word is a frame that says its number."""
+    """Each word is a frame that encodes its number."""
     numbers = {word: number for number, word in enumerate(TOY)}
     pairs = [
         (np.eye(len(TOY))[[numbers[word] for word in source.split()]], target)
@@ -323,14 +323,14 @@ def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
 
 
 class Interrupt(keras.callbacks.Callback):
-    """Ends a training after its first checkpoint as an error does."""
+    """Interrupt training after its first checkpoint, as an error would."""
 
     def on_train_batch_end(self, batch, logs=None):
         raise KeyboardInterrupt
 
 
 class InterruptSecond(keras.callbacks.Callback):
-    """Ends a training after its first epoch as an error does."""
+    """Interrupt training after its first epoch, as an error would."""
 
     def on_epoch_begin(self, epoch, logs=None):
         if epoch:
@@ -349,7 +349,7 @@ def test_a_resumed_training_keeps_the_search_that_was_tuned(tmp_path):
     train(WORDS[:120], WORDS[120:], tmp_path, options, verbose=0, say=lines.append)
     first, second = (epoch["val_perplexity"] for epoch in history_of(tmp_path))
     after = Translator.load(path)
-    assert second < first  # so that the file is another one
+    assert second < first  # so a new file was saved
     assert (after.search, after.calibration) == (tuned, None)
     (line,) = [line for line in lines if "without" in line]
     assert f"without the calibration in {str(path)!r}" in line
@@ -357,7 +357,7 @@ def test_a_resumed_training_keeps_the_search_that_was_tuned(tmp_path):
 
 @pytest.fixture(scope="module")
 def interrupted_once(tmp_path_factory):
-    """A run with vocabularies that were given, killed after its first step; and these."""
+    """A run with given vocabularies that was killed after its first step, options, vocabularies."""
     out = tmp_path_factory.mktemp("interrupted") / "run"
     given = Subwords.train_pair(WORDS, 14, joint=False, model_type="word", exact=False)
     options = TrainingOptions(epochs=1, checkpoint_steps=1, **TINY)
@@ -369,7 +369,7 @@ def interrupted_once(tmp_path_factory):
 
 @pytest.fixture
 def interrupted(interrupted_once, tmp_path):
-    """The same with a copy of the run."""
+    """`interrupted_once` with a copy of its run."""
     out, options, given = interrupted_once
     return shutil.copytree(out, tmp_path / "run"), options, given
 
@@ -437,7 +437,7 @@ def test_each_preset_of_text_trains(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """A run with much of what a training can have."""
+    """A run with many of the options that training supports."""
     options = TrainingOptions(
         epochs=3,
         patience=9,
@@ -455,7 +455,7 @@ def mixed(tmp_path_factory):
 def test_the_last_epochs_are_averaged(mixed):
     out, _, model = mixed
     perplexities = [logs["val_perplexity"] for logs in history_of(out)]
-    assert min(perplexities) == perplexities[-1]  # so that the last translator is the saved one
+    assert min(perplexities) == perplexities[-1]  # so the saved translator is the last one
     first, second = (np.load(path) for path in sorted((out / "epochs").iterdir()))
     for variable, name in zip(model.trainable_variables, first.files, strict=True):
         mean = (first[name] + second[name]) / 2

@@ -1,4 +1,4 @@
-"""Training from shards on disk: as from a list of pairs, to the same batch after a kill."""
+"""Training from shards on disk equals training from a list of pairs, even after a kill."""
 
 import dataclasses
 import json
@@ -81,7 +81,7 @@ def weights_of(out):
 
 
 def train_in_a_process(shards, out, last=-1):
-    """Train until a batch of this number, or to the end."""
+    """Train in a separate process, up to the batch with this number or to the end."""
     options = dataclasses.asdict(OPTIONS)
     arguments = json.dumps([str(shards.directory), VALIDATION, str(out), options, last])
     command = [sys.executable, "-c", KILLED_TRAINING]
@@ -209,7 +209,7 @@ def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
 
 def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
     run = Run(tmp_path)
-    run.check_workers(1)  # it has not begun
+    run.check_workers(1)  # the run has not started
     begin(run, OPTIONS, shards, VALIDATION, workers=2)
     run.check_workers(2)
     with pytest.raises(ValueError, match="Received: workers=1, for a run with 2 workers"):

@@ -1,4 +1,4 @@
-"""Training options: what is asked, what follows from it, and what is refused."""
+"""Training options: what a user sets, what follows from it, and what is refused."""
 
 import argparse
 import dataclasses
@@ -21,14 +21,15 @@ FIELDS = TrainingOptions.__dataclass_fields__
 REGISTRIES = {
     "encoder": layers.READERS,
     "encoder_cell": layers.CELLS,
-    "cell": {*layers.CELLS, "self-attention"},  # which stands in blocks alone
+    "cell": {*layers.CELLS, "self-attention"},  # used only in blocks
     "attention": {"bahdanau", "forced", "none", *layers.SCORES},
     "window": layers.WINDOWS,
     "normalizer": layers.NORMALIZERS,
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
     "query": names.QUERY_PARTS,
-    # a summary, which the option names by its kind, or no use of it; "identity" ties two widths
+    # The option names a kind of summary, or a bridge that ignores it; "identity" would tie two
+    # widths.
     "bridge": {*SUMMARIES, *BRIDGES} - {"summary", "identity"},
     "readout": layers.READOUTS,
 }
@@ -160,7 +161,7 @@ def test_the_page_of_mechanisms_names_the_presets_in_which_other_rates_follow():
     page = (code_blocks.ROOT / "docs" / "mechanisms.md").read_text("utf-8")
 
     def named(rate, share):
-        """The presets whose rate is so much of the dropout that was asked for."""
+        """Return the presets in which a rate is this fraction of the dropout that was given."""
         options = {name: TrainingOptions(preset=name, dropout=0.9).resolved() for name in PRESETS}
         follows = pytest.approx(share * 0.9)
         found = [name for name, one in options.items() if getattr(one, rate) == follows]
@@ -387,7 +388,7 @@ def test_model_options_are_those_of_a_model():
 
 
 def test_the_papers_numbers():
-    """Bahdanau et al. 2015, appendix A.2.3 and B; Luong et al. 2015, section 4.1."""
+    """Bahdanau et al. 2015, appendices A.2.3 and B; Luong et al. 2015, section 4.1."""
     search, luong = resolved(preset="rnnsearch"), resolved(preset="luong")
     sizes = ("units", "encoder_units", "attention_units", "readout_units", "embedding_units")
     assert [getattr(search, name) for name in sizes] == [1000, 1000, 1000, 500, 620]

@@ -1,4 +1,4 @@
-"""Characters that no pair of a training had: a model that learns from unknown ones copies them."""
+"""Characters in no training pair: a model trained with unknown characters copies them."""
 
 import dataclasses
 import types
@@ -18,12 +18,12 @@ from keras_bahdanau.training.saved_pipeline import initial_search
 RANDOM = np.random.default_rng(2)
 STEMS = ["".join(RANDOM.choice(list("abcdefgh"), RANDOM.integers(3, 7))) for _ in range(400)]
 PAIRS = [(stem, f"{stem}s") for stem in STEMS]
-NEW = ["abÖcd", "ÄÜbac", "fgé", "ÄbÜac"]  # a run of two is one token
+NEW = ["abÖcd", "ÄÜbac", "fgé", "ÄbÜac"]  # a run of two unknown characters is one token
 SETTINGS = {
     **{"preset": "characters", "units": 48, "embedding_units": 24, "attention_units": 24},
     **{"dropout": 0.0, "label_smoothing": 0.0, "learning_rate": 0.01, "ema_momentum": 0.9},
     **{"epochs": 1, "epoch_steps": 120, "seed": 1, "unknown_rate": 0.3, "best_by": "perplexity"},
-    **{"encoder": "convolutional", "bridge": "zeros", "cell": "ssru"},  # is traced in half the time
+    **{"encoder": "convolutional", "bridge": "zeros", "cell": "ssru"},  # halves the tracing time
 }
 
 

@@ -1,4 +1,4 @@
-"""Validation after an epoch, with a model that only answers: no training, no files of weights."""
+"""Validation after an epoch, with a stand-in for the model: no training, no weight files."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from keras_bahdanau.training.validation import ValidateAndSave
 
 
 class Model:
-    """It has one validation perplexity after the other."""
+    """A stand-in for a model that returns the given validation perplexities in turn."""
 
     optimizer = keras.optimizers.SGD(0.5, global_clipnorm=5.0)
     weights = ()
@@ -31,7 +31,7 @@ class Model:
 
 
 class Translator:
-    """It writes the epoch that it is saved in, and knows one word more each time it is asked."""
+    """A stand-in that saves the epoch number and decodes everything as the next known text."""
 
     search = SearchOptions(ctc_weight=0.3)
 
@@ -49,7 +49,7 @@ class Translator:
 
 
 class Checkpoint:
-    """It keeps what would be written."""
+    """A stand-in that keeps what a checkpoint would write."""
 
     def __init__(self, progress):
         self.progress, self.written = progress, None
@@ -59,14 +59,14 @@ class Checkpoint:
 
 
 class Pairs:
-    """No pairs, for a model that looks at none."""
+    """An empty stand-in for pairs, which the model ignores."""
 
     def epoch(self, number):
         return number
 
 
 class Training:
-    """A training without batches."""
+    """A training run without batches."""
 
     def __init__(self, out, perplexities, step=5, first=False, **options):
         self.progress, self.reports = Progress(step=step), []
@@ -216,7 +216,7 @@ def test_a_metric_can_judge_the_epochs(tmp_path, metric, label, scores):
 
 
 def test_of_epochs_with_equal_values_the_least_perplexity_is_best_and_patience_goes_on(tmp_path):
-    """No text is exact: the perplexity falls in epochs 1, 2, 4, and not in 3, 5, 6."""
+    """No text is exact. The perplexity falls in epochs 1, 2 and 4, but not in 3, 5 and 6."""
     perplexities = [9.0, 8.0, 8.5, 7.0, 7.5, 7.0, 1.0]
     training = Training(tmp_path, perplexities, epochs=9, patience=2, best_by="exact")
     training.callback.translator.known = iter(["x"] * 7)
