@@ -1,6 +1,6 @@
-"""Train on JAX with two devices, each with half of every batch; run by JAX's own Python.
+"""Train on JAX with two devices, each with half of every batch; run by the Python of JAX's tests.
 
-`python data_parallel.py FOLDER DEVICES` leaves the losses and a `.keras` file in FOLDER.
+`python data_parallel.py FOLDER DEVICES` writes the losses and a .keras file to FOLDER.
 """
 
 import json
@@ -26,7 +26,7 @@ def main():
     model.build()
     randomize(model, seed=1, deviation=0.1)
     model.compile(keras.optimizers.SGD(0.5), TokenCrossentropy())
-    # two rows for each device, of 4 + 1 and 2 + 0 real tokens
+    # Two rows per device, with 4 + 1 and 2 + 0 real tokens.
     target = np.array([[7, 8, 9, 3], [3, 0, 0, 0], [9, 3, 0, 0], [0] * 4], "int32")
     source = np.array([[4, 5, 3], [6, 3, 0], [5, 3, 0], [0, 0, 0]], "int32")
     inputs = (source, np.pad(target[:, :-1], [(0, 0), (1, 0)], constant_values=2))

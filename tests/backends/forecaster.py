@@ -1,4 +1,4 @@
-"""Answers of a forecaster on one backend, for `test_backends`: `python forecaster.py FILE.npz`."""
+"""Train a forecaster on one backend, for `test_backends`: `python forecaster.py FILE.npz`."""
 
 import sys
 from pathlib import Path

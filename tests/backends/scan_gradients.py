@@ -1,9 +1,9 @@
-"""Gradients of loops over time on JAX, by `layers.deferred_scan` and by JAX alone.
+"""Compare gradients of loops over time on JAX: `layers.deferred_scan` and JAX alone.
 
-`python scan_gradients.py POLICY [NAMES]`, run by JAX's own Python, prints as JSON, for each decoder
-cell and reader: the largest differences of an output and of a gradient, relative to the largest
-element of each array, and the number of products whose factors have their gradient behind a loop.
-`python scan_gradients.py second` prints the difference of a second derivative.
+`python scan_gradients.py POLICY [NAMES]`, run by the Python of JAX's tests, prints as JSON, for
+each decoder cell and reader: the largest differences of an output and of a gradient, relative to
+the largest element of each array, and the number of products whose factors get their gradients
+after a loop. `python scan_gradients.py second` prints the difference of a second derivative.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ from keras_bahdanau.layers import deferred_scan
 from keras_bahdanau.layers.names import PARALLEL_CELLS
 from keras_bahdanau.layers.readers.reader import ScannedRNN
 
-# without cells whose seeds are Keras' own, which no loop on JAX can advance
+# Without cells that use Keras's own seeds, which no loop on JAX can advance.
 CELLS = [name for name in step_cells.DECODER_CELLS if "draws" not in name]
 READERS = [x for x in step_cells.READERS if "draws" not in x and x not in PARALLEL_CELLS]
 READERS = [f"reader {name}" for name in READERS]
 
 
 def new_function(name):
-    """(function of arrays in training, its arrays, its variables) of a decoder cell or reader."""
+    """Return (training function of arrays, arrays, variables) for a decoder cell or a reader."""
     keras.utils.set_random_seed(1)
     dtype = keras.config.dtype_policy().compute_dtype
     values, inputs = (x.astype(dtype) for x in (step_cells.VALUES, step_cells.INPUTS))
@@ -43,7 +43,7 @@ def new_function(name):
 
 @contextlib.contextmanager
 def counted(is_deferred):
-    """The number of products of each loop, in a list; none if JAX alone takes the gradients."""
+    """Yield a list that gets each loop's number of products, if `deferred_scan` is used."""
     scan, traced, counts = deferred_scan.scan, deferred_scan.StepJaxpr, []
 
     def trace(jaxpr):
@@ -61,7 +61,7 @@ def counted(is_deferred):
 
 
 def gradients(function, arrays, variables, is_deferred=True):
-    """(outputs and gradients of a scalar of them as arrays, products behind the loops)."""
+    """Return (outputs and gradients as arrays, number of products after the loops)."""
 
     def loss(arrays, values):
         with keras.StatelessScope(state_mapping=[*zip(variables, values, strict=True)]):
@@ -79,7 +79,7 @@ def gradients(function, arrays, variables, is_deferred=True):
 
 
 def difference(arrays, targets):
-    """Largest difference of two arrays, relative to the largest element."""
+    """Return the largest difference between arrays, relative to the largest element."""
     scales = [np.max(np.abs(target), initial=0.0) for target in targets]
     return max(
         np.max(np.abs(array - target)) / max(scale, 1e-2 * max(scales))
@@ -88,7 +88,7 @@ def difference(arrays, targets):
 
 
 def second_derivatives(scan):
-    """Gradients of a squared gradient of a scan: of its kernel, inputs and first state."""
+    """Return the gradients of a scan's squared gradient for its kernel, inputs and first state."""
     random = np.random.default_rng(0)
     shapes = (16, 16), (5, 2, 16), (2, 16)
     arrays = [jnp.asarray(0.3 * random.normal(size=shape), "float32") for shape in shapes]

@@ -1,6 +1,6 @@
-"""Train on JAX with loops of one and of several steps a pass; run by JAX's own Python.
+"""Train on JAX with loops that take one step or several at a time; run by JAX's Python.
 
-`python steps_at_once.py` prints, as JSON, the losses of both. Dropout draws in the loops.
+`python steps_at_once.py` prints both lists of losses as JSON. Dropout draws inside the loops.
 """
 
 import json
@@ -17,7 +17,7 @@ from keras_bahdanau.models.losses import TokenCrossentropy
 
 
 def losses(steps):
-    """Losses of three epochs of a batch."""
+    """Return the losses of three epochs of one batch."""
     recurrence._steps_at_once = lambda: steps
     keras.utils.set_random_seed(1)
     model = new_model(MODELS["all that makes training noisy"], SUBWORDS)

@@ -1,4 +1,4 @@
-"""JAX and torch do what TensorFlow does, each in a process and an environment of its own."""
+"""JAX and torch give TensorFlow's results, each in a separate process and environment."""
 
 import json
 import os
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 def python_of(backend):
-    """The Python of a backend's environment, or None."""
+    """Return the path of the Python in a backend's environment, or None."""
     if backend == "tensorflow":
         return sys.executable
     named = os.environ.get(f"KERAS_BAHDANAU_{backend.upper()}_PYTHON")
@@ -37,7 +37,7 @@ def python_of(backend):
 
 
 def work(backend, task, folder):
-    """Run `worker.py` on a backend."""
+    """Run `worker.py` with a backend."""
     subprocess.run(
         [python_of(backend), TESTS / "backends" / "worker.py", task, folder],
         env={
@@ -45,7 +45,7 @@ def work(backend, task, folder):
             "KERAS_BACKEND": backend,
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
             "JAX_PLATFORMS": "cpu",
-            # both save time in compiling, where there is next to nothing to compute
+            # Both reduce compile time; there is very little to compute.
             "XLA_FLAGS": "--xla_backend_optimization_level=0",
             "JAX_DISABLE_JIT": str(int(task == "load")),
         },
@@ -55,7 +55,7 @@ def work(backend, task, folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What all backends that are here have written, and have read of each other."""
+    """A folder with the files that all installed backends have written and read from each other."""
     path = tmp_path_factory.mktemp("backends")
     here = [backend for backend in ("tensorflow", *OTHERS) if python_of(backend)]
     for task in ("write", "load"):
@@ -78,7 +78,7 @@ def name(request):
 
 @pytest.fixture
 def answers(backend, name, folder):
-    """The answers of a backend to one model, and those of TensorFlow."""
+    """Return one backend's answers for a model, and TensorFlow's."""
     return (read(folder, one, name) for one in (backend, "tensorflow"))
 
 
@@ -132,7 +132,7 @@ def test_a_search_finds_what_it_finds_on_tensorflow(answers, method):
 @pytest.mark.parametrize("kind", ["weights", "keras"])
 @pytest.mark.parametrize("writes", [True, False], ids=["its files", "others' files"])
 def test_files_move_between_backends(folder, backend, name, kind, writes):
-    """Each pair of the three: what one has trained and saved, the other loads."""
+    """Each pair of the three backends: one trains and saves a file, the other loads it."""
     others = {"tensorflow", *OTHERS} - {backend}
     pairs = {(backend, other) if writes else (other, backend) for other in others}
     for writer, reader in pairs:
@@ -147,7 +147,7 @@ def test_files_move_between_backends(folder, backend, name, kind, writes):
 
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory):
-    """Losses and files of trainings on JAX with one device and with two."""
+    """The folder with losses and files from training on JAX with one device and with two."""
     python = python_of("jax")
     if python is None:
         pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
@@ -168,7 +168,7 @@ def parallel(tmp_path_factory):
 
 
 def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
-    """As on a GPU; five positions of the source and six of the target are no multiples of four."""
+    """As on a GPU; 5 source positions and 6 target positions are not multiples of four."""
     python = python_of("jax")
     if python is None:
         pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
@@ -189,7 +189,7 @@ def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
 
 
 def test_a_forecaster_trains_and_predicts_as_on_tensorflow(tmp_path, backend):
-    """Teacher forcing, metrics, a mask, and values that are missing on both sides."""
+    """Teacher forcing, metrics, a mask, and missing values in inputs and targets."""
     answers = {}
     for name in (backend, "tensorflow"):
         path = tmp_path / f"{name}.npz"
@@ -212,7 +212,7 @@ def test_a_forecaster_trains_and_predicts_as_on_tensorflow(tmp_path, backend):
 
 
 def scan_gradients(policy, *names):
-    """Answers of `scan_gradients.py`, by the name of a decoder cell or reader."""
+    """Return the results of `scan_gradients.py`, by name of the decoder cell or reader."""
     python = python_of("jax")
     if python is None:
         pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
@@ -233,7 +233,7 @@ def scan_gradients(policy, *names):
 
 
 def worse_than(limit, answers):
-    """Answers of loops whose gradients differ by more, or have no product behind the loop."""
+    """Return results whose gradients differ by more, or that have no product after the loop."""
     return {name: x for name, x in answers.items() if max(x[:2]) > limit or not x[2]}
 
 
@@ -262,9 +262,9 @@ def test_two_devices_have_the_losses_of_one(parallel):
 
 
 def test_what_jax_has_trained_is_exported_by_tensorflow(parallel, tmp_path):
-    """The C++ loader answers from the exported graph as the loaded translator does."""
+    """The C++ loader gives the loaded translator's answers from the exported graph."""
     model = keras.saving.load_model(parallel / "2.keras", compile=False)
-    sources = [*(source for source, _ in toy_pairs()), "six"]  # and four special tokens: 10
+    sources = [*(source for source, _ in toy_pairs()), "six"]  # 10, with four special tokens
     words = Subwords.train(sources, model.target_vocabulary_size, model_type="word", exact=False)
     translator = Translator(words, model, words)
     path = export_saved_model(translator, tmp_path / "exported")

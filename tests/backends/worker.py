@@ -1,8 +1,8 @@
-"""What one backend does with the models of the table; run by that backend's own Python.
+"""Work of one backend on the models in the table; run by that backend's Python.
 
-`python worker.py write FOLDER` makes, calls, searches, trains and saves each model, and leaves
-the answers in FOLDER/BACKEND. `python worker.py load FOLDER` loads what all backends have saved.
-Names behind FOLDER choose some of the models.
+`python worker.py write FOLDER` makes, calls, searches, trains and saves each model, and writes the
+answers to FOLDER/BACKEND. `python worker.py load FOLDER` loads what all backends have saved. Names
+after FOLDER select some of the models.
 """
 
 import sys
@@ -35,7 +35,7 @@ def inputs_of(option):
 
 
 def randomize(model, seed, deviation):
-    """The same weights on each backend, if the models are built in the same order."""
+    """Set the same weights on each backend, if the models are built in the same order."""
     random = np.random.default_rng(seed)
     weights = [random.normal(0, deviation, array.shape) for array in model.get_weights()]
     model.set_weights(weights)
@@ -51,7 +51,7 @@ def array(tensor):
 
 
 def searched(model, option, method, width):
-    """The `SearchResult` of a search over the model's steps, as named arrays."""
+    """Return the `SearchResult` of a search over the model's steps, as named arrays."""
     prepared = model.encode(keras.ops.convert_to_tensor(SOURCE), *inputs_of(option)[2:])
     found = method(
         lambda tokens, state: model.decode_step(tokens, state, prepared),
@@ -67,12 +67,12 @@ def searched(model, option, method, width):
 
 
 def trained(model, option):
-    """The losses of three steps of `fit`, and the perplexity after them."""
+    """Return the losses of three steps of `fit`, and the perplexity after them."""
     model.compile(
         keras.optimizers.SGD(0.5),
         TokenCrossentropy(**option.loss),
         weighted_metrics=[Perplexity()],
-        run_eagerly=BACKEND == "tensorflow",  # which other tests run as graphs
+        run_eagerly=BACKEND == "tensorflow",  # other tests run these in graphs
     )
     data = {"x": inputs_of(option), "y": TARGET_OUT, "sample_weight": np.float32(TARGET_OUT > 0)}
     history = model.fit(**data, epochs=3, verbose=0).history
@@ -81,7 +81,7 @@ def trained(model, option):
 
 
 def losses_taught(option):
-    """The losses of a student, of the table's model, whose teacher is another such model."""
+    """Return the losses of a student from the table, whose teacher is another such model."""
     student, teacher = (new_model(option, SUBWORDS) for _ in range(2))
     for seed, model in enumerate((student, teacher)):
         model.build()
@@ -91,7 +91,7 @@ def losses_taught(option):
 
 
 def write(name, folder):
-    """All answers of one model, and its files."""
+    """Compute and write all answers of one model, and its files."""
     option = MODELS[name]
     model = new_model(option, SUBWORDS)
     model.build()
@@ -116,7 +116,7 @@ def write(name, folder):
 
 
 def load(name, folder):
-    """The answers of one model with the weights that each backend has trained and saved."""
+    """Compute one model's answers with the weights that each backend has trained and saved."""
     option, answers = MODELS[name], {}
     for writer in sorted(path.name for path in folder.iterdir() if path.is_dir()):
         stem = f"{folder / writer / name}"
@@ -134,6 +134,6 @@ if __name__ == "__main__":
     task, folder = {"write": write, "load": load}[sys.argv[1]], Path(sys.argv[2])
     (folder / BACKEND).mkdir(exist_ok=True)
     for model_name in sys.argv[3:] or MODELS:
-        keras.utils.clear_session()  # or names would count on from model to model
+        keras.utils.clear_session()  # otherwise names would be numbered from model to model
         keras.utils.set_random_seed(0)
         task(model_name, folder)

@@ -1,4 +1,4 @@
-"""The arithmetic of the GPU benchmark, and on request each kind of case in tiny sizes."""
+"""The arithmetic of the GPU benchmark and, on request, each kind of case at tiny sizes."""
 
 import importlib
 import json
@@ -20,20 +20,20 @@ def gpu(example):
 
 def _row_1():
     half = WIDTH // 2
-    source = 2 * 3 * half * (WIDTH + half) + WIDTH * ATTENTION  # two directions; keys
-    cell = 3 * WIDTH * (WIDTH + WIDTH + WIDTH)  # gates of embedding, context and state
+    source = 2 * 3 * half * (WIDTH + half) + WIDTH * ATTENTION  # two directions, and keys
+    cell = 3 * WIDTH * (WIDTH + WIDTH + WIDTH)  # gates for embedding, context and state
     query, attended = WIDTH * ATTENTION, SOURCE_TIME * (ATTENTION + WIDTH)
     step = cell + query + attended + 3 * WIDTH * WIDTH + WIDTH * VOCABULARY
-    return source * SOURCE_TIME + WIDTH * WIDTH, step * TARGET_TIME  # with the bridge
+    return source * SOURCE_TIME + WIDTH * WIDTH, step * TARGET_TIME  # including the bridge
 
 
 def _small():
     source, target = _row_1()
-    return source, target + TARGET_TIME * 3 * WIDTH * WIDTH  # a second cell with a state
+    return source, target + TARGET_TIME * 3 * WIDTH * WIDTH  # a second cell that has a state
 
 
 def _encoder(blocks):
-    """Multiplications of a source in a Transformer's encoder of 4 blocks, and keys and values."""
+    """Count a source's multiplications in a Transformer encoder of 4 blocks, keys and values."""
     feed_forward = 2 * WIDTH * INNER
     block = 4 * WIDTH * WIDTH + feed_forward + 2 * SOURCE_TIME * WIDTH
     return SOURCE_TIME * (WIDTH * WIDTH + 4 * block + blocks * 2 * WIDTH * WIDTH)
@@ -71,7 +71,8 @@ def test_operations_of_a_target_token_are_those_of_its_products(
     monkeypatch.syspath_prepend(FOLDER / "workers")
     fixed_steps, module = map(example, ("fixed_steps", "products"))
     if preset is None:
-        fixed_steps.new_model(VOCABULARY, WIDTH, WIDTH, ATTENTION, "float32")  # numbers the next
+        # The first model numbers the layers of the next one.
+        fixed_steps.new_model(VOCABULARY, WIDTH, WIDTH, ATTENTION, "float32")
         model = fixed_steps.new_model(VOCABULARY, WIDTH, WIDTH, ATTENTION, "float32")
     else:
         widths = {"embedding_units": WIDTH, "units": WIDTH}
@@ -86,7 +87,7 @@ def test_operations_of_a_target_token_are_those_of_its_products(
 
 
 def _measured(gpu, **rates):
-    """A `Measured` of each name; 10 operations a token are ours."""
+    """Return a `Measured` for each name, with 10 operations per token, as for ours."""
     harness = importlib.import_module("harness")
     return [
         harness.Measured(
@@ -190,7 +191,7 @@ def test_a_case_that_takes_too_long_is_ended(gpu, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_the_limit_is_that_of_one_request(gpu, monkeypatch, tmp_path):
-    """A worker that waits for its turn is not ended."""
+    """A worker that waits for its turn is not stopped."""
     lane = importlib.import_module("lane")
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "patient.py").write_text(

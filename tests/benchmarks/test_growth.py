@@ -1,4 +1,4 @@
-"""How the benchmarks see and draw growth; nothing is timed."""
+"""How the benchmarks detect and draw growth; nothing is timed."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture
 def imported(example):
-    """Imports one of the benchmarks' modules."""
+    """Function that imports one of the benchmarks' modules."""
     return example
 
 

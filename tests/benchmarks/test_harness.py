@@ -1,4 +1,4 @@
-"""The benchmarks' own arithmetic and protocol; nothing is timed, no library is needed."""
+"""The benchmarks' own arithmetic and protocol; nothing is timed, and no library is needed."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ protocol.serve({"count": count}, [])
 
 @pytest.fixture
 def imported(monkeypatch, example):
-    """Imports one of the benchmarks' modules."""
+    """Function that imports one of the benchmarks' modules."""
     monkeypatch.syspath_prepend(FOLDER / "workers")
     return example
 
@@ -101,7 +101,7 @@ def test_without_any_sample_there_is_no_ratio_and_no_goal_is_met(harness):
 
 @pytest.fixture
 def echo(harness, imported, monkeypatch, tmp_path):
-    """The harness with a worker `echo` that needs nothing but Python."""
+    """The harness with a worker `echo` that needs only Python."""
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "echo.py").write_text(ECHO)
     monkeypatch.setattr(imported("lane"), "HERE", tmp_path)
@@ -192,7 +192,7 @@ def test_the_result_of_another_preset_has_a_name_of_its_own(imported):
 
 @pytest.fixture
 def row_2(imported, harness, monkeypatch):
-    """Row 2 on a processor with or without bfloat16, its lanes' rates given; 1 for the others."""
+    """Row 2 on a processor with or without bfloat16, with given rates for lanes, or a rate of 1."""
 
     def measure(in_processor, **given):
         module = imported("rows.training_step_bfloat16")
@@ -268,7 +268,7 @@ def test_the_attention_layer_has_a_ratio_in_each_case_and_the_worst_one_counts(
     imported, harness, monkeypatch
 ):
     row = imported("rows.attention_layer_time")
-    given = {"ours jit=True": [6, 8], "pytorch": [3, 2], row.WITHOUT: [9, 9]}  # else 1
+    given = {"ours jit=True": [6, 8], "pytorch": [3, 2], row.WITHOUT: [9, 9]}  # others: 1
 
     def rates(lanes, options):
         cases = len(row.cases(options.quick))
@@ -324,8 +324,8 @@ def test_the_attention_layer_is_measured_where_a_peer_is_absent(imported, monkey
 
 def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
     one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
-    # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
-    # cell (1 + 2 + 1) x 3, readout 1 + 2 + 1, output 1: multiplications and additions
+    # Encoder: 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2. Query 1, scores and context 3.
+    # Cell (1 + 2 + 1) x 3, readout 1 + 2 + 1, output 1. Each is a multiplication and an addition.
     assert imported("rows.sizes").operations(one) == 3 * 2 * (12 + 2 + 2 + 1 + 3 + 12 + 4 + 1)
 
 

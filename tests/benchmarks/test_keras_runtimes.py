@@ -1,4 +1,4 @@
-"""The comparison of exported Keras models: its table, its verdict, and one model as a whole."""
+"""The comparison of exported Keras models: its table, its verdict, and one complete model."""
 
 import json
 from pathlib import Path
@@ -45,6 +45,6 @@ def test_a_model_is_written_and_measured_in_each_runtime(example, tmp_path, caps
     (rows,) = json.loads(path.read_text())["models"].values()
     assert rows.keys() == module.LANES.keys()
     measured = [row for row in rows.values() if "error" not in row]
-    assert len(measured) >= 3, rows  # Flex is in no newer package
+    assert len(measured) >= 3, rows  # newer packages don't contain Flex
     assert all(row["difference"] < 0.1 and row["memory_mib"] > 3 for row in measured)
     assert "| tagger | p50, ms |" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The table of runtimes: its arithmetic, with runtimes of one line of Python each."""
+"""The table of runtimes: its arithmetic, with one-line Python programs as runtimes."""
 
 import argparse
 import json
@@ -25,13 +25,13 @@ ENDING = UPPER.replace("import", "import itertools,").replace(
 
 @pytest.fixture
 def imported(monkeypatch, example):
-    """Imports one of the benchmarks' modules."""
+    """Function that imports one of the benchmarks' modules."""
     monkeypatch.syspath_prepend(FOLDER / "workers")
     return example
 
 
 def runtimes_of(programs, tmp_path, **programs_of_names):
-    """Runtimes that are one-line programs, by their names."""
+    """Return runtimes that are one-line programs, by name."""
 
     def of(name, code):
         settings = {"program": lambda self: [sys.executable, "-c", code]}
@@ -43,7 +43,7 @@ def runtimes_of(programs, tmp_path, **programs_of_names):
 
 @pytest.fixture
 def rows(imported, tmp_path):
-    """Figures of four runtimes: the second has other texts, the third fails, the fourth later."""
+    """Figures of four runtimes: the second changes texts, the third and later the fourth fail."""
     module, programs = imported("runtimes"), imported("runtime_programs")
     kinds = {"first": UPPER, "second": TITLE, "third": FAILING, "fourth": ENDING}
     found = runtimes_of(programs, tmp_path, **kinds)
@@ -57,7 +57,7 @@ def rows(imported, tmp_path):
 def test_texts_and_scores_are_held_against_those_of_the_first_runtime(rows):
     figures = [row["lanes"]["float32"]["beam"] for row in rows[:4]]
     assert [one.get("equal") for one in figures] == [3, 2, None, 3]
-    # of "A" and "B" with a line feed; "Cd" is no answer of the first one
+    # "A" and "B" with a line feed; the first runtime does not answer "Cd".
     assert [one.get("score_difference") for one in figures] == [0, 2 / 16, None, 0]
     assert "no such signature" in figures[2]["error"]
     assert figures[3]["equal"] == 3 and figures[3]["error"].startswith("A runner ended: ")

@@ -1,4 +1,4 @@
-"""The demo corpus: its grammar, its gold links, and how it is split."""
+"""The demo corpus: its grammar, its gold links, and its split."""
 
 import doctest
 
@@ -22,13 +22,13 @@ VERB = {verb.base: verb for verb in ALL_VERBS}
 
 
 def noun(determiner, *words, **options):
-    """Builds a noun phrase from its English words: adjectives, then the noun in the singular."""
+    """Build a noun phrase from its English words: adjectives, then the noun in the singular."""
     adjectives = [ADJECTIVE[word] for word in words[:-1]]
     return noun_phrase(determiner, NOUN[words[-1]], adjectives, **options)
 
 
 def say(subject, verb, *rest, **options):
-    """Builds a clause from a subject, the English verb, and the phrases that follow it."""
+    """Build a clause from a subject, the English verb, and the phrases that follow it."""
     clause = subject + grammar.predicate(subject, VERB[verb], **options)
     for phrase in rest:
         clause += phrase
@@ -44,7 +44,7 @@ def be(subject, adjective, **options):
 
 
 def check(phrase, english, french, links):
-    """Compares a phrase with its sentences and with its links in Pharaoh form ("0-0 0?1")."""
+    """Compare a phrase with its sentences and with its links in Pharaoh form ("0-0 0?1")."""
     example = grammar.render(phrase)
     assert (example.source, example.target) == (english, french)
     shown = {f"{i}{'-' if (i, j) in example.sure else '?'}{j}" for i, j in example.possible}

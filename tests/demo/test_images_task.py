@@ -1,4 +1,4 @@
-"""Captions of digits: what they say is what the canvas has."""
+"""Captions of digits describe what is on the canvas."""
 
 import re
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ def parts():
 
 
 def rows_of(caption):
-    """Names of each row of a text."""
+    """Return the names of the digits in each row of a caption."""
     return [re.findall("|".join(images_task.NAMES), row) for row in caption.text.split(" above ")]
 
 
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_captions(parts):
 
 
 class Pointing:
-    """In place of a pipeline: it attends to given cells `(column, row)` of 8 pixels."""
+    """A pipeline stand-in that attends to given cells `(column, row)` of 8 pixels."""
 
     source = SimpleNamespace(grid_height=8, cell=8)
 
@@ -72,7 +72,7 @@ class Pointing:
         self.results = [self.result(pieces) for pieces in captions]
 
     def result(self, pieces):
-        """The result of pairs of a token and a dictionary from cells to weights."""
+        """Return a result for pairs of a token and a dictionary from cells to weights."""
         alignment = np.zeros((len(pieces), 96))
         for weights, (_, cells) in zip(alignment, pieces, strict=True):
             for (column, row), weight in cells.items():
@@ -90,7 +90,7 @@ def caption(text, *boxes):
 
 
 def words(text, *cells):
-    """Tokens of a text, of which the digits attend to these cells, one after the other."""
+    """Return the tokens of a text, whose digits attend to these cells in turn."""
     cells = iter(cells)
     tokens = text.split()
     return [
@@ -108,10 +108,10 @@ def test_a_digit_is_pointed_at_if_the_cell_most_attended_to_is_in_its_box():
     both = caption(text, *boxes)
     assert images_task.pointed(Pointing(words(text, (2, 1), (9, 2))), [both]) == [True, True]
     assert images_task.pointed(Pointing(words(text, (4, 3), (7, 0))), [both]) == [True, True]
-    # a column to the left or to the right, a row above or below
+    # One column too far to the left or right, and one row too far up or down.
     assert images_task.pointed(Pointing(words(text, (1, 1), (10, 2))), [both]) == [False, False]
     assert images_task.pointed(Pointing(words(text, (2, 0), (7, 3))), [both]) == [False, False]
-    # each at the other one's
+    # Each digit attends to the other one's box.
     assert images_task.pointed(Pointing(words(text, (8, 1), (3, 2))), [both]) == [False, False]
 
 
@@ -130,12 +130,12 @@ def test_the_weights_of_a_digit_are_those_of_all_its_pieces():
     boxes = (0, 0, 24, 24), (0, 32, 24, 56)
     pieces = [
         ("▁a", {(11, 7): 1.0}),
-        ("▁th", {(1, 1): 0.4, (5, 5): 0.6}),  # alone beside the box
-        ("ree", {(1, 1): 0.8, (6, 6): 0.2}),  # 1.2 in the box, together
+        ("▁th", {(1, 1): 0.4, (5, 5): 0.6}),  # by itself, it attends outside the box
+        ("ree", {(1, 1): 0.8, (6, 6): 0.2}),  # together, 1.2 in the box
         ("▁above", {(11, 7): 1.0}),
         ("▁a", {(11, 7): 1.0}),
         ("▁o", {(1, 5): 0.3, (5, 5): 0.7}),
-        ("ne", {(1, 5): 0.3, (6, 6): 0.7}),  # 0.6 in the box, and 0.7 outside of it, twice
+        ("ne", {(1, 5): 0.3, (6, 6): 0.7}),  # 0.6 in the box, and twice 0.7 outside it
         ("</s>", {(0, 0): 1.0}),
     ]
     assert images_task.pointed(Pointing(pieces), [caption(text, *boxes)]) == [True, False]

@@ -1,4 +1,4 @@
-"""Tones of the demo of speech: their frequencies, their times, and that they are no real speech."""
+"""Tones in the speech demo: their frequencies, their times, and a note that they aren't speech."""
 
 import json
 import os
@@ -26,8 +26,9 @@ def utterances():
         return speech_task.split(train=30, valid=5, test=10)
 
 
-# A stand-in for espeak-ng: no voice, but a file as it gives one, of 22,050 Hz, whose header does
-# not know its size. A quarter of a second for each word, 400 Hz and one more for each of --pitch.
+# A stand-in for espeak-ng. It writes no voice, but its file is like one from espeak-ng: 22,050 Hz,
+# with a header that doesn't contain its size. Each word lasts a quarter of a second, at 400 Hz plus
+# 1 Hz for each unit of --pitch.
 SPEAKER = """#!{python}
 import array, io, json, math, sys, wave
 asked = sys.argv[1:]
@@ -47,9 +48,10 @@ sys.stdout.buffer.write(content)
 
 
 def test_utterances_are_spoken_by_espeak_ng_where_it_is_installed(tmp_path, monkeypatch):
-    """By a stand-in on PATH: no machine of the tests has espeak-ng, whose voice is not the point.
+    """A stand-in on PATH is used: no test machine has espeak-ng, and its voice doesn't matter.
 
-    What counts is which program is called, how, and that its file becomes samples at 16 kHz.
+    The test checks which program is called, with which arguments, and that its file is read as
+    samples at 16 kHz.
     """
     program, log = tmp_path / "espeak-ng", tmp_path / "log"
     program.write_text(SPEAKER.format(python=sys.executable, log=str(log)))
@@ -63,20 +65,20 @@ def test_utterances_are_spoken_by_espeak_ng_where_it_is_installed(tmp_path, monk
         assert (v, s, p, stdout, text) == ("-v", "-s", "-p", "--stdout", one.text)
         assert voice in speech_task.VOICES and 130 <= int(speed) <= 200 and 20 <= int(pitch) <= 80
         seconds = len(one.samples) / speech_task.RATE
-        assert seconds == pytest.approx(len(one.text.split()) / 4, abs=0.011)  # whole frames
+        assert seconds == pytest.approx(len(one.text.split()) / 4, abs=0.011)  # in whole frames
         assert loudest(one.samples) == pytest.approx(400 + int(pitch), abs=1)
         assert np.abs(one.samples).max() == pytest.approx(0.5, abs=0.02)
         assert one.samples.dtype == np.float32 and one.seconds == ()
 
 
 def loudest(samples):
-    """Hertz of the strongest frequency of a sound, within a hertz."""
+    """Return the strongest frequency of a sound, within a hertz."""
     spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), speech_task.RATE))
     return float(spectrum.argmax())
 
 
 def melody_of(samples, begin, end):
-    """The strongest frequencies of the three tones between two moments, in hertz."""
+    """Return the strongest frequencies of the three tones between two times, in hertz."""
     sound = samples[round(begin * speech_task.RATE) : round(end * speech_task.RATE)]
     third = len(sound) // 3
     middles = (sound[third * n + third // 5 : third * (n + 1) - third // 5] for n in range(3))
@@ -88,10 +90,10 @@ def test_a_tone_has_its_frequency_and_fades():
     assert len(tone) == 8000
     assert loudest(tone) == pytest.approx(440, abs=1)
     spectrum = np.abs(np.fft.rfft(tone * np.hanning(8000), speech_task.RATE))
-    # the overtones have a quarter and a ninth of its strength
+    # The overtones have a quarter and a ninth of its amplitude.
     assert spectrum[880] / spectrum[440] == pytest.approx(1 / 4, rel=0.05)
     assert spectrum[1320] / spectrum[440] == pytest.approx(1 / 9, rel=0.05)
-    # it swells and fades
+    # The tone fades in and out.
     assert np.abs(tone[:20]).max() < 0.1 * np.abs(tone).max() > np.abs(tone[-20:]).max()
 
 
@@ -110,7 +112,7 @@ def test_the_words_of_an_utterance_are_its_melodies_in_one_key(utterances):
             expected = speech_task.MELODIES[2 * speech_task.WORDS.index(word) + 1]
             heard = np.array(melody_of(one.samples, begin, end))
             keys += [*(heard / expected)]
-        # a key for the whole utterance, at most 15% from the scale
+        # One key for the whole utterance, at most 15% from the scale.
         assert np.ptp(keys) < 0.05 and 0.83 < np.mean(keys) < 1.17
         ends = [end for _, end in one.seconds]
         assert all(end < begin for end, (begin, _) in zip(ends, one.seconds[1:], strict=False))
@@ -158,6 +160,6 @@ def test_the_files_hold_the_sounds_in_16_bits(utterances, tmp_path):
                 1,
                 2,
                 speech_task.RATE,
-            )  # channels, bytes, samples a second
+            )  # channels, bytes per sample, samples per second
             samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 2**15
         np.testing.assert_allclose(samples, one.samples, atol=2**-15)

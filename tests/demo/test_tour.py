@@ -1,4 +1,4 @@
-"""The tour: the demo of each task in short, and Keras, SavedModel and LiteRT file side by side."""
+"""The tour: each task's demo in short, with Keras, SavedModel and LiteRT file side by side."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ TINY = {
 
 
 def sentences(train, valid, test):
-    """Short sentences, among them what the demo shows: one that reorders twelve words."""
+    """Return short sentences, including the demo's example, which reorders twelve words."""
     some = [one for one in corpus.generate(3000) if one.source.count(" ") < 13]
     count = train + valid + test - 1
     reordered = next(filter(text_task._reorders, some[count:]))
@@ -35,15 +35,15 @@ def digits(**sizes):
 
 
 class Short(NamedTuple):
-    """A task cut down.
+    """A shortened task.
 
     Attributes:
         split: Function of the sizes of its three parts.
-        sizes: Dictionary of these.
-        settings: Dictionary of options beside `TINY`.
-        data: String, what its first line says.
-        verb: String, that of its third line.
-        files: Files of the test.
+        sizes: Dictionary of these sizes.
+        settings: Dictionary of options in addition to `TINY`.
+        data: String, the first line that the demo prints about the data.
+        verb: String, the verb in its third line.
+        files: Files of the test part.
         figures: Names of its figures.
     """
 
@@ -89,7 +89,7 @@ TASKS = {
 
 @pytest.fixture
 def command(capsys):
-    """`command(*arguments)`: exit code, standard output and error, in this process."""
+    """`command(*arguments)`: exit code, standard output and standard error, in this process."""
 
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
@@ -133,11 +133,11 @@ def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path,
         for format in ("Keras", "SavedModel", "LiteRT")
     )
     assert len(keras) == 3 and served == keras
-    # a model of one epoch does not end; the file of LiteRT does, after 64 tokens
+    # After one epoch, outputs have no end; the LiteRT file stops after 64 tokens.
     assert all(long.startswith(short) for long, short in zip(keras, on_device, strict=True))
     assert f"LiteRT agree on {report['agreement']:.1%} of the test" in out
 
-    # what it says to try next works, but for the files that a reader does not have
+    # The suggested commands work, except those that need the reader's files.
     commands = [line for line in lines if line.startswith("  keras-bahdanau ")]
     assert len(commands) >= 3
     for line in commands:

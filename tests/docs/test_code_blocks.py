@@ -1,4 +1,4 @@
-"""Every code block of the documentation: run, or with a reason that stands on its page."""
+"""Every code block in the documentation runs, or its page states why it does not."""
 
 import itertools
 import os
@@ -19,7 +19,7 @@ COMMANDS = {name: cli.command(name) for name in cli.COMMANDS}
 
 
 def commands_of(code):
-    """The argument lists of the `keras-bahdanau` commands in a shell block."""
+    """Yield the argument lists of the `keras-bahdanau` commands in a shell block."""
     for line in code.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="<>|;&")
         lexer.whitespace_split, lexer.commenters = True, "#"
@@ -78,7 +78,7 @@ def test_commands_have_the_options_that_pages_name():
             if "--help" not in arguments:
                 try:
                     COMMANDS[command].make_context(command, arguments).close()
-                except Exception as error:  # of Click, or of the copy of it in newer Typer
+                except Exception as error:  # from Click, or from newer Typer's copy of it
                     pytest.fail(f"{place}: {error}")
             count += 1
     assert count > 50
@@ -98,7 +98,7 @@ def test_programs_that_pages_start_are_there():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING)
 def test_the_blocks_of_a_page_run(page, tmp_path):
-    """One process a page, so that a block that changes its program harms no other page."""
+    """Each page runs in its own process, so that a block can't affect other pages."""
     program = [sys.executable, code_blocks.__file__, PAGES[page], tmp_path]
     result = subprocess.run(
         program, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""}

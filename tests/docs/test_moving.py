@@ -1,4 +1,4 @@
-"""Moving pictures of the pages: small, with a still for print and a text for screen readers."""
+"""Animated images in the pages are small, with a still image for print and alternative text."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""The page of names: what stands there exists."""
+"""Everything on the page of names exists."""
 
 import inspect
 import re

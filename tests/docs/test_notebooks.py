@@ -1,4 +1,4 @@
-"""Notebooks: pages of docs/ in another form, whose cells run in a kernel."""
+"""Notebooks: pages of docs/ in another format, whose cells run in a kernel."""
 
 import importlib
 import json
@@ -11,7 +11,7 @@ import code_blocks
 import pytest
 
 DOCS = code_blocks.ROOT / "docs"
-PRINTED = {  # what the cells of each must print, and the pictures that they must show
+PRINTED = {  # the output that each notebook must print, and the number of images that it must show
     "attention": (r"2021-04-03\n", 2),
     "own_pairs": (r"the same number of lines.*\n([5-9]|10) of 10 wrong lines found", 1),
     "characters": (r"03/04/2021 2021-04-03.*25/04/2021 2021-04-25", 1),
@@ -101,12 +101,12 @@ def test_the_first_cell_gets_the_repository_or_asks_for_its_address(notebook, tm
     for command in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "a")):
         subprocess.run(["git", *command], cwd=origin, check=True)
     cell = re.sub('^ADDRESS = "[^"]*"', f'ADDRESS = "{origin.as_uri()}"', cell, flags=re.MULTILINE)
-    for _ in range(2):  # the second time it is there
+    for _ in range(2):  # the second time, the clone already exists
         assert started(cell, folder) == str(folder / "keras-bahdanau")
 
 
 def started(cell, folder):
-    """The working directory behind a first cell."""
+    """Return the working directory after the first cell has run."""
     program = [sys.executable, "-c", f"{cell}\nprint(os.getcwd())"]
     run = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
     return run.stdout.strip()
@@ -117,7 +117,8 @@ def started(cell, folder):
 def test_the_cells_of_a_notebook_run(name, tmp_path):
     pytest.importorskip("nbclient", reason='needs the extra "notebooks": pip install -e ".[test]"')
     for folder in ("examples", "docs", "tests"):
-        (tmp_path / folder).symlink_to(code_blocks.ROOT / folder)  # what cells write stays here
+        # Files that cells write stay in `tmp_path`.
+        (tmp_path / folder).symlink_to(code_blocks.ROOT / folder)
     program = [sys.executable, code_blocks.ROOT / "tests" / "support" / "run_notebook.py"]
     environment = {**os.environ, "PYTHONPATH": str(code_blocks.ROOT)}
     result = subprocess.run(

@@ -1,4 +1,4 @@
-"""The site: reference pages that follow the code, and a build without a warning."""
+"""The site: reference pages that match the code, and a build without warnings."""
 
 import importlib
 import inspect
@@ -50,7 +50,7 @@ def test_a_family_of_layers_stands_there_with_its_names(reference):
     pages = "".join(reference.api_pages().values())
     names = ", ".join(f"`{name}`" for name in SCORES)
     assert f"{names}. `SCORES.get(name)` creates" in pages
-    assert " object at 0x" not in pages  # an address tells nothing, and no two builds are equal
+    assert " object at 0x" not in pages  # addresses are useless and differ between builds
 
 
 def test_a_public_name_without_a_docstring_is_refused(reference):

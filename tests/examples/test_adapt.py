@@ -1,4 +1,4 @@
-"""The example that adapts a model: its data, and its table."""
+"""The example that adapts a model: its data and its table."""
 
 from pathlib import Path
 

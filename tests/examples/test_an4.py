@@ -1,4 +1,4 @@
-"""The example of speech: recordings that are cut and joined anew."""
+"""The speech example: recordings that are cut and rejoined."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def silence(seconds):
 
 
 def test_a_place_to_cut_is_in_the_pause_between_two_words(join):
-    # words at 0.0 to 0.3, 0.5 to 0.8 and, without a pause, 0.8 to 1.1 seconds
+    # Words at 0.0 to 0.3, at 0.5 to 0.8 and, without a pause, at 0.8 to 1.1 seconds.
     samples = np.concatenate([tone(0.3), silence(0.2), tone(0.3), tone(0.3, 660)])
     middles = np.array([0.15, 0.65, 0.95]) * RATE
     ((before, place),) = join.places(samples, middles)
@@ -44,7 +44,7 @@ def test_words_that_are_heard_at_one_moment_are_not_cut(join):
 
 
 def test_a_place_has_all_words_before_it_on_its_left(join):
-    """The second word is heard last, and the third before it: only the fourth stands alone."""
+    """The third word is heard before the second, so only the first and fourth can be cut off."""
     samples = np.concatenate([tone(0.2), silence(0.2)] * 4)
     middles = np.array([0.1, 0.9, 0.5, 1.3]) * RATE
     assert [before for before, _ in join.places(samples, middles)] == [1, 3]
@@ -55,7 +55,7 @@ def test_a_place_has_all_words_before_it_on_its_left(join):
 
 def test_a_part_has_the_words_between_its_places(join):
     words = list("abcdef")
-    samples = np.repeat(np.arange(6), 100)  # a word is a hundred samples of its number
+    samples = np.repeat(np.arange(6), 100)  # a word is 100 samples of its number
     cut_everywhere = join.Recording(words, samples, [(n, 100 * n) for n in range(1, 6)])
     whole = join.Recording(words, samples, [])
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The example of captions: its files, and models compared on them."""
+"""The captions example: its files, and a comparison of models on them."""
 
 import json
 import math
@@ -20,14 +20,14 @@ CELLS = 96
 
 @pytest.fixture
 def captions(example, monkeypatch):
-    """The program, with a short training part of the demo, which it does not use."""
+    """The program, with a short training part of the demo, which the program does not use."""
     split = images_task.split
     monkeypatch.setattr(images_task, "split", lambda test: split(train=0, valid=0, test=test))
     return example("captions")
 
 
 class Reader:
-    """In place of a pipeline: it reads some captions, and attends to the digits or beside them."""
+    """A pipeline stand-in that reads some captions and attends to the digits or outside them."""
 
     source = ImageSource(images_task.HEIGHT, images_task.WIDTH)
 
@@ -44,7 +44,7 @@ class Reader:
             if word in images_task.NAMES:
                 left, top, right, bottom = next(boxes)
                 column, line = (left + right) // 2 // 8, (top + bottom) // 2 // 8
-                # a box is at most 28 pixels wide: the column at the other end is outside of it
+                # A box is at most 28 pixels wide, so the column at the other end is outside it.
                 column = (11 if left < 48 else 0) if is_beside else column
                 alignment[row, 8 * column + line] = 1.0
         tokens = [*(f"▁{word}" for word in words), "</s>"]
@@ -81,7 +81,7 @@ def test_the_canvases_are_those_of_the_demo(example):
 
 @pytest.mark.slow
 def test_the_model_in_the_repository_reads_canvases():
-    """Of another seed than those of its training and its test, half with new handwriting."""
+    """With a seed other than those of training and test; half of the handwriting is new."""
     pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
     from keras_bahdanau.exporters import LiteRTPipeline
 
@@ -93,14 +93,14 @@ def test_the_model_in_the_repository_reads_canvases():
 
 
 def test_a_model_is_scored_by_known_and_by_new_handwriting(captions, tmp_path, monkeypatch):
-    some = captions.chosen(8)  # four of each
+    some = captions.chosen(8)  # four of each kind
     path = tmp_path / "some.tflite"
     path.write_bytes(b"12345")
     reader = Reader(some, wrong=(0, 4, 5, 6), beside=(0, 1))
     monkeypatch.setattr(captions.kb.exporters, "LiteRTPipeline", lambda path: reader)
     row = captions.measured(path, some)
     assert (row.file, row.exact, row.new_digits, row.size) == ("some.tflite", 0.75, 0.25, 5)
-    # of the right ones, 1, 2, 3 and 7, the first looks beside its digits
+    # Of the correct captions 1, 2, 3 and 7, the first attends outside its digits.
     counts = [len(one.boxes) for one in some]
     assert row.pointing == sum(counts[place] for place in (2, 3, 7)) / sum(
         counts[place] for place in (1, 2, 3, 7)

@@ -1,4 +1,4 @@
-"""The comparison of classifiers of time series, at toy size."""
+"""The comparison of time series classifiers, at toy size."""
 
 import importlib.util
 import json
@@ -63,6 +63,6 @@ def test_it_compares_all_ways(example, files, monkeypatch, tmp_path, capsys):
     row, mean = map(json.loads, out.read_text().splitlines())
     assert row["command"] == "classify.py JapaneseVowels" and row["classes"] == 9
     for kind in example.KINDS:
-        assert 12 < float(row[kind].split()[0]) <= 100  # a guess is right in 11%
+        assert 12 < float(row[kind].split()[0]) <= 100  # guessing is right in 11%
         assert mean[kind] == row[kind].split()[0]
     assert json.dumps(row) in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The example that writes lines of Python: its placeholders, scores, and a training."""
+"""The example that writes lines of Python: its placeholders, its scores and a training run."""
 
 import json
 from pathlib import Path
@@ -39,22 +39,22 @@ def lines(example):
             "substitute TEXT0 for self . NAME0 ,",
             "self . NAME0 = TEXT0",
         ),
-        # another prefix, and other quotes
+        # Another prefix and other quotes.
         ("get '\\n' and 'y'.", "get ( b'\\n' , \"y\" )", "get TEXT0 and TEXT1 .", None),
-        # a name of the description is a string of the code
+        # A name in the description is a string in the code.
         ("get the errors.", "get ( 'errors' )", "get the NAME0 .", "get ( '_ NAME0 )"),
-        # one name several times, one string in two quotes
+        # One name several times, and one string with two kinds of quotes.
         (
             "if x is not x 'q' \"q\",",
             "x is x 'q' \"q\"",
             "if NAME0 is not NAME0 TEXT0 TEXT1 ,",
             None,
         ),
-        # an apostrophe, an empty string, an escaped quote
+        # An apostrophe, an empty string and an escaped quote.
         ("doesn't '' 'it\\'s'", "'' , 'it\\'s'", "NAME0 ' NAME1 '' TEXT0", "'' , TEXT0"),
-        # words that look like placeholders
+        # Words that look like placeholders.
         ("return NAME1 and TEXT0.", "return NAME1 , TEXT0", "return NAME0 and NAME1 .", None),
-        # nothing to replace
+        # Nothing to replace.
         ("return None.", " return  None", "return None .", "return None"),
         ("", "pass", "", "pass"),
     ],
@@ -86,7 +86,7 @@ def test_a_placeholder_that_the_description_does_not_have_stays(lines):
 
 def test_words_stay_that_are_often_copied_or_seldom_and_others_become_names(lines):
     often = [("call f with x.", "f ( x )")] * 3
-    once = [("call g with 'x y'.", "g ( 'x y' )")]  # g is copied, its string is no word
+    once = [("call g with 'x y'.", "g ( 'x y' )")]  # g is copied, its string is not a word
     seldom = [("the first call of h.", "h ( first )"), *[("the first x.", "x [ 0 ]")] * 2]
     words = lines.words_that_stay([*often, *once, *seldom], 3)
     assert words == {"call", "f", "with", "x", "the", "first"}
@@ -111,7 +111,7 @@ def test_another_line_does_not_parse(lines, line):
 
 @pytest.fixture
 def files(tmp_path):
-    """Files of a training and of dev: two lines of dev are of the training, three are new."""
+    """Training and dev files; two lines of dev also occur in training, and three are new."""
     train = [
         (one.format(*names), two.format(*names))
         for one, two in TRAINING

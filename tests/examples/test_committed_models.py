@@ -1,4 +1,4 @@
-"""The published models: names, sizes, hashes, and that device files still answer."""
+"""The published models: names, sizes, hashes, and whether device files still work."""
 
 import hashlib
 from pathlib import Path
@@ -9,13 +9,13 @@ from toy_sources import tones, write_wav
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = sorted(path for path in EXAMPLES.glob("*/models/*") if path.suffix != ".md")
-KERAS = {  # all others are device files
-    "an4/models/an4.keras",  # reads strangers' recordings in tests
-    "captions/models/captions.keras",  # a model of images in tests of distillation and formulas
-    "dates/models/dates.keras",  # trained further in examples/adapt; teacher in docs/distil.md
+KERAS = {  # all other models are device files
+    "an4/models/an4.keras",  # reads recordings by other speakers in tests
+    "captions/models/captions.keras",  # an image model in tests of distillation and formulas
+    "dates/models/dates.keras",  # fine-tuned in examples/adapt; teacher in docs/distil.md
     "inflect/models/turkish-medium.keras",  # a teacher with table features in tests
     "pronounce/models/ice.keras",  # a teacher in tests of distillation
-    "pronounce/models/ita.keras",  # scored against strangers' references in tests
+    "pronounce/models/ita.keras",  # scored against external references in tests
     "transliterate/models/wd-katakana.keras",  # alignments without a font in tests
 }
 LARGEST = {"multi30k": 6_500_000, "an4": 4_100_000, "formulas": 4_100_000}
@@ -80,7 +80,7 @@ def loaded(name):
     return LiteRTPipeline(EXAMPLES / name)
 
 
-# textbook cases, none of them in the data of the model
+# Textbook cases that do not occur in the models' data.
 KNOWN = {
     "pronounce/models/fre.tflite": {"eau": "o", "chat": "ʃ a", "vache": "v a ʃ"},
     "transliterate/models/wd-russian.tflite": {
@@ -120,7 +120,7 @@ def test_the_model_of_ink_reads_a_sum():
 def test_the_model_of_speech_reads_any_sound(tmp_path):
     sound = write_wav(tones(3 * (0, 1, 2, 3)), tmp_path / "tones")
     first, nothing = loaded("an4/models/an4.tflite").decode([sound, b""])
-    assert first.text.replace(" ", "").isalpha() and first.text.isupper()  # words of AN4
-    assert len(first.source_tokens) == 24  # 960 ms, 40 for each
+    assert first.text.replace(" ", "").isalpha() and first.text.isupper()  # words in AN4
+    assert len(first.source_tokens) == 24  # 960 ms, 40 ms each
     assert first.alignment.shape == (len(first.target_tokens), 24)
     assert nothing.text == ""

@@ -16,7 +16,7 @@ def test_each_configuration_has_a_row(example, tmp_path, capsys):
     compare.main([*names, "--out", str(tmp_path), "--pairs", "60", "--epochs", "1"])
     rows = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
     assert [row["configuration"] for row in rows] == names
-    assert rows[0]["weights"] > rows[1]["weights"]  # attention has some
+    assert rows[0]["weights"] > rows[1]["weights"]  # attention adds weights
     assert capsys.readouterr().out.splitlines()[-4].startswith("| configuration | exact | BLEU |")
 
 

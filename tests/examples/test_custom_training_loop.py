@@ -1,4 +1,4 @@
-"""The hand-written training loop, at toy size."""
+"""The custom training loop, at toy size."""
 
 import importlib.util
 import sys
@@ -32,7 +32,7 @@ def test_it_runs_from_end_to_end(example, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_its_step_is_that_of_fit(example):
-    """The first loss is that of an untrained model, and its weights move as those of `fit` do."""
+    """The first loss is that of an untrained model, and weights change as they do in `fit`."""
     source, target = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=48)
     data = kb.data.BatchedPairs(toy_pairs(), source, target, batch_tokens=512, buckets=1)
     (inputs, target_out, weight) = next(iter(data.epoch(0)))
@@ -48,7 +48,7 @@ def test_its_step_is_that_of_fit(example):
         model.compile(optimizer, kb.losses.TokenCrossentropy())
         if by_hand:
             loss = example.training_step(model, optimizer)(*inputs, target_out, weight)
-            assert float(loss) == pytest.approx(np.log(48), abs=0.2)  # all tokens alike
+            assert float(loss) == pytest.approx(np.log(48), abs=0.2)  # all tokens equally likely
         else:
             model.train_on_batch(inputs, target_out, sample_weight=weight)
         weights.append(model.get_weights())

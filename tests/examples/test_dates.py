@@ -1,4 +1,4 @@
-"""The example of dates: CLDR's forms, typing errors that leave the date certain, and scores."""
+"""The dates example: CLDR's forms, typing errors that leave the date unambiguous, and scores."""
 
 import calendar
 import random
@@ -51,7 +51,7 @@ def test_no_date_is_in_two_parts_and_each_is_in_one(dates):
 def test_two_digits_stand_for_one_year(dates):
     lines = [line for line in dates.lines("train", 400) if dates.is_short(line.locale, line.form)]
     years = [int(line.date[:4]) for line in lines]
-    assert min(years) < 1980 and max(years) > 2050  # of both centuries
+    assert min(years) < 1980 and max(years) > 2050  # in both centuries
     assert all(1969 <= year <= 2068 for year in years)
 
 
@@ -79,7 +79,7 @@ def test_an_error_that_could_be_another_month_is_refused(dates):
     assert dates.is_certain("Junn 3, 2021", written) and dates.is_certain("jun 3, 2021", written)
     assert not dates.is_certain("Ju 3, 2021", written)  # June or July
     assert not dates.is_certain("Jn 3, 2021", written)  # June or January
-    assert not dates.is_certain("Jun 32021", written)  # the day, or 32
+    assert not dates.is_certain("Jun 32021", written)  # day 3, or day 32
     assert not dates.is_certain("Jun 4, 2021", written)
 
 
@@ -150,8 +150,8 @@ def test_lines_are_trained_on_exported_and_scored(dates, example, tmp_path, caps
     )
     model = kb.training.train(pairs, valid, tmp_path / "run", options, symbols=symbols)
     small = tmp_path / "dates.tflite"
-    kb.export_litert(kb.load_pipeline(model), small, max_target_length=128)  # beyond any line
-    capsys.readouterr()  # what training says
+    kb.export_litert(kb.load_pipeline(model), small, max_target_length=128)  # longer than any line
+    capsys.readouterr()  # the output of training
     printed = []
     for path in (model, small):
         example("score").main([str(tmp_path / "dev.tsv"), "--model", str(path), "--wrong", "64"])

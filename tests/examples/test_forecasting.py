@@ -1,4 +1,4 @@
-"""The comparison of forecasts, at toy size."""
+"""The forecasting comparison, at toy size."""
 
 import importlib.util
 import json

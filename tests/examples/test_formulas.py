@@ -1,4 +1,4 @@
-"""The example of formulas: its files, its drawings, and a training at toy size."""
+"""The formulas example: its files, its drawings, and a training run at toy size."""
 
 import gzip
 import json
@@ -37,9 +37,9 @@ def test_strokes_are_sums_of_their_moves(formulas, data):
 
 def test_a_drawing_is_dark_where_the_pen_was(formulas):
     image = formulas.draw([formulas.stroke_points(stroke) for stroke in PLUS])
-    assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, 4 on each side
+    assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, plus 4 on each side
     assert image[64, 4:32].max() < 128  # the line to the right
-    assert image[:48].min() == 255 and image[:, :2].min() == 255  # paper above and beside it
+    assert image[:48].min() == 255 and image[:, :2].min() == 255  # blank above and on the left
     np.testing.assert_array_equal(formulas.draw([]), np.zeros((0, 0)))
 
 

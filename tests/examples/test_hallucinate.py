@@ -1,4 +1,4 @@
-"""Invented words of `examples/inflect`: the stem is drawn anew, the ending stays."""
+"""Invented words in `examples/inflect`: the stem is redrawn, the ending stays."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_the_stem_is_drawn_on_both_sides_alike_and_the_ending_stays(hallucinate)
     assert len({*rows}) == 200 and ROW not in rows
     for lemma, form, features in rows:
         assert (len(lemma), form[:6], features) == (8, lemma[:6], "N;GEN;PL")
-        assert (lemma[6:], form[6:]) == ("ar", "arın")  # harmony depends on them
+        assert (lemma[6:], form[6:]) == ("ar", "arın")  # vowel harmony depends on them
         assert {*lemma} <= {*ROW[0]}
     assert hallucinate.hallucinated([ROW], 200, seed=1) == rows
     assert hallucinate.hallucinated([ROW], 200, seed=2) != rows
@@ -33,12 +33,12 @@ def test_letters_are_drawn_as_often_as_they_are_there(hallucinate):
 def test_several_runs_and_short_ones(hallucinate):
     assert hallucinate.stem("abcdeXfghi", "YabcdeZfghi") == [(0, 1, 3), (6, 7, 2)]
     assert hallucinate.stem("go", "went") == []
-    assert hallucinate.stem("a-priori", "a-prioris") == []  # no mark is drawn anew
+    assert hallucinate.stem("a-priori", "a-prioris") == []  # punctuation is never redrawn
 
 
 def test_marks_stay_with_their_letters(hallucinate):
     row = "परिवारें", "परिवारों", "N;PL"
-    assert hallucinate.stem(*row[:2]) == [(0, 0, 1)]  # of three letters the first
+    assert hallucinate.stem(*row[:2]) == [(0, 0, 1)]  # the first of three letters
     rows = hallucinate.hallucinated([row], 9, seed=1)
     assert {lemma for lemma, _, _ in rows} == {"रिरिवारें", "वारिवारें", "रेंरिवारें"}
 
@@ -49,7 +49,7 @@ def test_few_different_words_are_fewer_rows(hallucinate):
 
 def test_a_file_is_written_or_refused_in_one_line(hallucinate, tmp_path, capsys):
     forms, out = tmp_path / "forms.tsv", tmp_path / "made.tsv"
-    content = "\n" + "\t".join(ROW) + "\n\n"  # empty lines are no rows, as in train
+    content = "\n" + "\t".join(ROW) + "\n\n"  # empty lines are skipped, as in training
     forms.write_text(content)
     hallucinate.main([str(forms), "--lines", "5", "--out", str(out)])
     assert capsys.readouterr().out == "5 rows\n"

@@ -1,4 +1,4 @@
-"""The example Hindi: from files of pairs to scores, placeholders, and pictures with Devanagari."""
+"""The Hindi example: from files of pairs to scores, placeholders, and images with Devanagari."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ PHRASES = {
     "क्या {} यहाँ है?": "Is {} here?",
     "{} को %1$s पसंद है।": "{} likes %1$s.",
 }
-NO_FONT = (  # where no font has Devanagari, the picture has boxes, and says so
+NO_FONT = (  # without a Devanagari font, the image shows boxes and a warning is given
     "ignore:No installed font",
     "ignore:Glyph",
     "ignore:Matplotlib currently does not support Devanagari",
@@ -35,7 +35,8 @@ def score(example):
 
 
 def test_columns_are_found_by_their_script_and_texts_have_one_form(prepare, tmp_path, capsys):
-    first, second = "\u0958लम", "क\u093cलम"  # qalam, a pen: its first letter as one, and as two
+    # The word qalam, a pen: its first letter as one character and as two.
+    first, second = "\u0958लम", "क\u093cलम"
     path = tmp_path / "pairs.tsv.gz"
     lines = [
         "Eng\tHin\tOth",
@@ -61,7 +62,7 @@ def test_a_file_without_hindi_is_refused(prepare, tmp_path):
 
 
 def test_no_held_out_text_is_in_the_training(prepare):
-    """20 rows, of which each shares its Hindi with the next, or its English with the last."""
+    """20 rows; each shares its Hindi with the next row, or its English with the previous one."""
     rows = [(f"en{number // 3}", [f"हिं{number // 2}", f"हि{number}"]) for number in range(20)]
     training, held_out = prepare.hold_out(rows, 4)
     assert held_out == rows[::5] and training
@@ -106,7 +107,7 @@ def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
 
 def test_stand_ins_are_read_and_placeholders_are_written(score):
     class Echo:
-        """Two texts of each source: itself, and backwards."""
+        """A stand-in with two texts for each source: the source itself, and its words reversed."""
 
         def translate_nbest(self, sources, nbest):
             self.sources = sources
@@ -160,7 +161,7 @@ def test_it_runs_from_end_to_end(prepare, score, tmp_path, capsys):
     names = {f"{name}.tsv" for name in ("captions", "new-captions", "interface", "sentences")}
     files = {f"{part}.{language}" for part in ("train", "dev") for language in ("en", "hi")}
     assert {path.name for path in out.iterdir()} == names | files
-    assert (out / "new-captions.tsv").read_text() == ""  # all are in the training
+    assert (out / "new-captions.tsv").read_text() == ""  # all of them are in the training part
     assert "train: 58 pairs; 0 with other placeholders left out" in capsys.readouterr().out
 
     def corpora(part):

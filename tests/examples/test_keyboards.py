@@ -1,4 +1,4 @@
-"""The example of keyboards: its commands on a toy script, and its page in headless Chromium."""
+"""The keyboards example: its commands on a toy script, and its page in headless Chromium."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ WORD = "moskva"
 LACKING = node_packages.lacking("@litertjs/core", "@sparticuz/chromium", "puppeteer-core")
 CONSONANTS = {"k": "क", "g": "ग", "t": "तट", "d": "दड", "n": "न", "p": "प", "m": "म", "s": "स"}
 VOWELS = {"a": ("", "ा"), "i": ("ि", "ी"), "u": ("ु", "ू"), "e": ("े",)}
-# a few seconds of training
+# Trains for a few seconds.
 TINY = (
     "--units 32 --embedding-units 16 --attention-units 16 --dropout 0 --label-smoothing 0 "
     "--learning-rate 0.01 --batch-sentences 32 --epoch-steps 60 --epochs 2 --seed 1"
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 def lexicon(seed, count):
-    """Lines of native word, romanization and count: a romanization stands for several words."""
+    """Return lines of native word, romanization and count; romanizations are ambiguous."""
     draw = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -93,7 +93,7 @@ def test_the_commands_of_the_page_train_score_and_export(command, tmp_path):
 
 @pytest.fixture(scope="module")
 def visit(tmp_path_factory):
-    """What somebody meets who types a name into the page: see `keyboard_page.mjs`."""
+    """What a user sees who types a name into the page; see `keyboard_page.mjs`."""
     if LACKING:
         pytest.skip(f"needs {LACKING}")
     folder = tmp_path_factory.mktemp("server")
@@ -102,7 +102,7 @@ def visit(tmp_path_factory):
     installed = node_packages.directory_of("@litertjs/core")
     (folder / "node_modules").symlink_to(installed / "node_modules")
     exporter = kb.exporters.BrowserExporter(litert_js=installed)
-    with pytest.MonkeyPatch.context() as patch:  # the site of a file that is there already
+    with pytest.MonkeyPatch.context() as patch:  # build the site from an existing model file
         write = kb.exporters.LiteRTExporter
         patch.setattr(write, "write", lambda self, _, path: shutil.copyfile(MODEL, path))
         exporter.write(None, folder / "site")
@@ -119,7 +119,7 @@ def visit(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected():
-    """Texts of Python for each beginning of the name, best first."""
+    """Python's texts for each beginning of the name, best first."""
     translator = kb.exporters.OnDeviceTranslator(MODEL)
     beginnings = [*itertools.accumulate(WORD)]
     return [[one.text for one in found] for found in translator.translate_nbest(beginnings)]
@@ -130,7 +130,7 @@ def test_each_keystroke_has_the_suggestions_of_python(visit, expected):
         texts = [keystroke["texts"] for keystroke in place["keystrokes"]]
         assert [len(found) for found in texts] == [5] * len(WORD)
         assert texts[-1] == expected[-1]
-        # products of 8 bits round otherwise, which decides between words of nearly one score
+        # 8-bit products round differently, which can reorder words with nearly equal scores.
         assert [found[0] for found in texts] == [found[0] for found in expected]
     assert all(keystroke["milliseconds"] > 0 for keystroke in visit["keystrokes"])
     assert visit["site"]["workers"] == 1 and visit["errors"] == []

@@ -1,4 +1,4 @@
-"""The example Multi30K at toy size: resumed, and the test decoded once."""
+"""The Multi30K example at toy size: it resumes, and it decodes the test part only once."""
 
 import gzip
 import json
@@ -16,13 +16,13 @@ TINY = (
 
 @pytest.fixture
 def command(example, tmp_path):
-    """`command(*more)`: the script on the toy sentences."""
+    """`command(*more)`: run the script on the toy sentences."""
     pairs = toy_pairs()
     for part, lines in {"train": pairs, "val": pairs[:9], "test_2016_flickr": pairs[9:22]}.items():
         for side, language in enumerate(("en", "de")):
             path = tmp_path / "tok" / f"{part}.{language}.gz"
             path.parent.mkdir(exist_ok=True)
-            texts = [" ".join([row[side]] * 4) for row in lines]  # BLEU counts four tokens
+            texts = [" ".join([row[side]] * 4) for row in lines]  # BLEU needs at least four tokens
             path.write_bytes(gzip.compress("".join(f"{text}\n" for text in texts).encode()))
     places = ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
     return lambda *more: example("train").main([*places, *more])
@@ -39,7 +39,7 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, ca
         command("--seed", "2")
     with pytest.raises(SystemExit, match="must have 12103 tokens. Received: "):
         command("--beam-widths", "1")
-    command("--any-test", "--beam-widths", "1")  # the options are those of the training
+    command("--any-test", "--beam-widths", "1")  # the options are those of the training run
     scores = json.loads((out / "scores.json").read_text())
     assert (scores["epochs"], scores["options"]["units"]) == (1, 8)
     assert {"bleu", "chrf"} <= scores["test"].keys()

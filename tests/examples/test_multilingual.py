@@ -1,4 +1,4 @@
-"""The example of two languages in one model, at toy size."""
+"""The example with two languages in one model, at toy size."""
 
 import gzip
 import importlib.util
@@ -21,7 +21,7 @@ def example():
 
 @pytest.fixture
 def data(tmp_path):
-    """Toy sentences, the German ones, and as French the words backwards."""
+    """Toy sentences with German targets, and with reversed words as French targets."""
     pairs = toy_pairs()
     longest = " ".join(["one"] * 5), " ".join(["eins"] * 5)
     (tmp_path / "tok").mkdir()
@@ -73,7 +73,7 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_pa
     example.main(command)
     assert {path.name for path in out.iterdir()} == {"fr", "both", "fr.val.json", "both.val.json"}
     scores = json.loads((out / "both.val.json").read_text())["scores"]
-    for name in ("de", "fr"):  # a tag is no word of a sentence
+    for name in ("de", "fr"):  # a tag does not count as a word
         assert [band["label"] for band in scores[name]["by_length"]] == ["1-5"]
     example.main([*command, "--test"])
     table = capsys.readouterr().out.split("\n| system")[-1]

@@ -1,4 +1,4 @@
-"""The next film of a user: ranks held against plain loops, and a training on made-up sessions."""
+"""A user's next film: ranks compared with plain loops, and training on made-up sessions."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def next_item(example):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files of 60 users who see the films of a circle of 60, one after the other."""
+    """Files of 60 users who each watch consecutive films in a circle of 60."""
     generator = np.random.default_rng(1)
     ratings = []
     for user in range(60):
@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 
 def slow_quality(scores, histories, targets):
-    """HR@10 and MRR@10, film by film."""
+    """Compute HR@10 and MRR@10 in a loop over films."""
     hits, reciprocals = [], []
     for user, target in enumerate(targets):
         rank = 1

@@ -1,4 +1,4 @@
-"""The example of many machines: on Ray, where it is installed, and the manifest for Kubernetes."""
+"""The example for many machines: on Ray, if installed, and the manifest for Kubernetes."""
 
 import json
 import os
@@ -22,15 +22,15 @@ def test_the_manifest_has_the_fields_of_the_operator():
 
     manifest = yaml.safe_load((FOLDER / "tfjob.yaml").read_text(encoding="utf-8"))
     api = client.ApiClient()
-    for name in dir(models):  # the operator's models refer to each other and to Kubernetes' own
+    for name in dir(models):  # the operator's models refer to each other and to those of Kubernetes
         if name.startswith(("V1", "KubeflowOrgV1")):
             setattr(client.models, name, getattr(models, name))
     job = api.deserialize(Answer(manifest), "KubeflowOrgV1TFJob")  # raises if a field is missing
-    assert api.sanitize_for_serialization(job) == manifest  # an unknown field would be lost
+    assert api.sanitize_for_serialization(job) == manifest  # an unknown field would be dropped
     (worker,) = job.spec.tf_replica_specs.values()
     assert worker.replicas > 1 and worker.restart_policy == "OnFailure"
     (container,) = worker.template.spec.containers
-    assert container.name == "tensorflow"  # the only one that gets a TF_CONFIG
+    assert container.name == "tensorflow"  # only this container gets a TF_CONFIG
 
 
 def test_the_command_of_the_manifest_is_one_of_the_program(capsys):
@@ -49,7 +49,7 @@ def test_the_command_of_the_manifest_is_one_of_the_program(capsys):
 
 
 class Answer:
-    """What a server of Kubernetes would have answered."""
+    """A response as a Kubernetes server would return it."""
 
     def __init__(self, content):
         self.data = json.dumps(content)

@@ -1,4 +1,4 @@
-"""The example of SCAN: its parts, syntactic attention against NumPy, and both models end to end."""
+"""The SCAN example: its parts, syntactic attention in NumPy, and both models end to end."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ TINY = "epochs=1 units=8 attention_units=8 embedding_units=8 encoder_units=4 bat
 
 
 def pairs_of(verbs):
-    """Commands of some verbs, such as "walk left twice", and their actions."""
+    """Return commands with some verbs, such as "walk left twice", and their actions."""
     turns = [("turn left", "I_TURN_LEFT"), ("turn right", "I_TURN_RIGHT")]
     return turns + [
         (f"{verb}{turn}{count}", " ".join([f"{TURNS[turn]}{VERBS[verb]}"] * TIMES[count]))
@@ -27,7 +27,7 @@ def pairs_of(verbs):
 
 @pytest.fixture
 def command(example, tmp_path):
-    """`command(*more)`: the script on commands with "walk", "look" and "run", and "jump" alone."""
+    """`command(*more)`: run the script on commands with "walk", "look", "run" and plain "jump"."""
     data = tmp_path / "data"
     text = "".join(f"IN: {source} OUT: {target}\n" for source, target in pairs_of(VERBS))
     (data / "simple_split").mkdir(parents=True)
@@ -73,7 +73,7 @@ def test_both_forms_of_lines_are_read_and_others_refused(example, tmp_path):
 
 @pytest.fixture
 def streams(example):
-    """(model, source ids, target ids): syntactic attention of random weights, built."""
+    """(model, source ids, target ids) for syntactic attention with random weights, built."""
     import keras
 
     import keras_bahdanau as kb
@@ -105,7 +105,7 @@ def sigmoid(x):
 
 
 def expected(model, ids, steps):
-    """(logits, weights) of the equations of `two_streams.py` in float64."""
+    """Compute (logits, weights) by the equations in `two_streams.py`, in float64."""
     double = lambda tensor: np.asarray(tensor, np.float64)  # noqa: E731
     reader, cell = model.encoder.readers[0], model.decoder.cell
     values = double(model.encoder(ids).values)  # [h_j; m_j]: (batch, source_time, 8 + 3)

@@ -1,4 +1,4 @@
-"""The example of scheduled sampling: what the second pass reads, and a training at toy size."""
+"""The scheduled sampling example: the inputs of the second pass, and a training run at toy size."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_the_rate_is_the_share_of_own_tokens(model):
     read = np.asarray(model.sampled(keras.ops.convert_to_tensor(TARGET), output))
     np.testing.assert_array_equal(read[:, 0], TARGET[:, 0])
     np.testing.assert_array_equal(read[0, 1:], own[0, :-1])
-    np.testing.assert_array_equal(read[1], [2, own[1, 0], 0, 0])  # padding stays
+    np.testing.assert_array_equal(read[1], [2, own[1, 0], 0, 0])  # padding is unchanged
 
 
 @pytest.mark.slow
@@ -58,4 +58,4 @@ def test_the_schedule_is_the_inverse_sigmoid(example, step, rate):
     schedule = example("train").Schedule(5.0)
     schedule.set_model(Model)
     schedule.on_train_batch_begin(0)
-    assert float(Model.rate) == pytest.approx(rate, abs=0.06)  # of whole steps
+    assert float(Model.rate) == pytest.approx(rate, abs=0.06)  # the step number is an integer

@@ -1,4 +1,4 @@
-"""Examples are what a user copies: short scripts on the public API, one table a page."""
+"""Examples are code for users to copy: short scripts on the public API, one table per page."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The tables of the examples' pages are those of their results."""
+"""The tables on the examples' pages match the result files."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""The example of text lines: its files, its scores, and a training on lines of bars."""
+"""The text lines example: its files, its scores, and a training run on lines of bars."""
 
 import gzip
 import io
@@ -13,8 +13,8 @@ from PIL import Image
 from keras_bahdanau.cli import main
 
 FOLDER = Path(__file__).parents[2] / "examples" / "text_lines"
-BARS = {"a": 4, "b": 16, "ſ": 28, "z": 40}  # letter -> upper end of its bar
-HEIGHT, STEP = 48, 24  # pixels of a line, and of a letter
+BARS = {"a": 4, "b": 16, "ſ": 28, "z": 40}  # letter -> top edge of its bar, in pixels
+HEIGHT, STEP = 48, 24  # height of a line and width of a letter, in pixels
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def text_lines(example):
 
 
 def png(text):
-    """The bytes of a line: a bar 16 pixels wide for each letter, nothing for a space."""
+    """Return the bytes of a line: a bar 16 pixels wide per letter, nothing for a space."""
     image = np.full((HEIGHT, STEP * len(text)), 255, np.uint8)
     for place, letter in enumerate(text):
         if letter in BARS:
@@ -34,7 +34,7 @@ def png(text):
 
 
 def write_archives(folder, texts, image_of=png):
-    """Write both parts, the same texts in each."""
+    """Write both parts with the same texts."""
     for part in ("train", "dev"):
         with gzip.open(folder / f"{part}.tsv.gz", "wt", encoding="utf-8") as file:
             file.write("".join(f"{n}.png\t1850\t{text}\n" for n, text in enumerate(texts)))
@@ -77,7 +77,7 @@ def test_an_image_that_the_archive_lacks_is_named(text_lines, tmp_path):
 def test_a_text_is_scored_as_it_is_and_in_the_spelling_of_today(text_lines):
     references = ["ſchoͤn", "das iſt es"]  # 6 and 10 characters, 4 words
     row = text_lines.measured("attention", ["schön", "das iſt er"], references)
-    # "s" and "ö" in place of "ſ", "o" and a mark: 3 edits; "r": 1
+    # "s" and "ö" for "ſ", "o" and a mark: 3 edits; "r": 1 edit.
     assert row.cer == round(100 * 4 / 16, 2) and row.interval[0] <= row.cer <= row.interval[1]
     assert row.modern_cer == round(100 * 1 / 15, 2)
     assert (row.wer, row.exact) == (50.0, 0.0)

@@ -1,4 +1,4 @@
-"""The example of videos: what moves is what the sentence says, and a training at toy size."""
+"""The video example: the sentence describes the movement; a training run at toy size."""
 
 import itertools
 import json
@@ -27,7 +27,7 @@ def test_each_pair_of_movements_is_in_one_part(digits):
     parts = [digits.pairs_of(part) for part in ("train", "dev", "test")]
     assert [len(part) for part in parts] == [1120, 160, 320]
     assert len(set.union(*parts)) == 40 * 40
-    # and each movement is learnt, before others and behind them
+    # Each movement occurs in training, both as the first and as the second of a pair.
     assert all({*column} == {*digits.MOVEMENTS} for column in zip(*parts[0], strict=True))
 
 
@@ -46,13 +46,13 @@ def test_the_named_digits_move_one_after_the_other_and_nothing_else(digits, part
         assert video.text == digits.sentence(movements)
         assert digits.pairs_of(part).issuperset(itertools.combinations(movements, 2))
         assert len(frames) <= digits.MOST_FRAMES
-        # no ink is hidden by other ink
+        # No ink is hidden by other ink.
         assert len({*frames.sum(axis=(1, 2)).tolist()}) == 1
         changed = [
             step for step in range(1, len(frames)) if (frames[step] != frames[step - 1]).any()
         ]
         assert changed == [step for movement in video.movements for step in movement.frames]
-        # first moments of the ink, x and y, which grow by the ink of the digit at each step
+        # The first moments of the ink, x and y, change by the digit's amount of ink at each step.
         moments = np.stack(
             [(frames * np.arange(digits.SIDE)).sum(axis=(1, 2))]
             + [(frames * np.arange(digits.SIDE)[:, np.newaxis]).sum(axis=(1, 2))]
@@ -98,7 +98,7 @@ def test_the_front_end_convolves_each_frame_and_its_change_as_time_distributed_d
     real = np.arange(7) < lengths[:, np.newaxis]
     np.testing.assert_array_equal(mask, real)
     np.testing.assert_allclose(np.asarray(vectors)[real], expected[real], atol=1e-5)
-    # a shorter row alone, and NaN behind it
+    # A shorter row by itself, and followed by NaN.
     values[1, 4:] = np.nan
     for padded in (values[1:, :4], values[1:]):
         vectors, _ = front_end(kb.layers.Frames(padded, lengths[1:]))
@@ -114,8 +114,9 @@ def test_a_word_points_at_its_digit_where_the_largest_weight_is_in_its_movement(
         np.zeros((8, 1)), "a seven moves left, then an eight moves up", movements, True
     )
     alignment = np.zeros((10, 8))
-    alignment[1, [0, 1, 2]] = 0.2, 0.5, 0.3  # seven
-    alignment[6, [3, 4, 5]] = 0.4, 0.35, 0.25  # eight: its frames have most of the weight together
+    alignment[1, [0, 1, 2]] = 0.2, 0.5, 0.3  # the word "seven"
+    # The word "eight": its frames have most of the weight, but only together.
+    alignment[6, [3, 4, 5]] = 0.4, 0.35, 0.25
     looks = example("video").looks(video, SimpleNamespace(alignment=alignment))
     np.testing.assert_allclose([*looks], [[1, 0.8, 0.25], [0, 0.6, 0.25]])
 
@@ -132,7 +133,8 @@ def test_a_short_training_is_scored_drawn_and_exported(example, digits, tmp_path
     file = tmp_path / "video.tflite"
     pipeline, frames = kb.load_pipeline(path), digits.videos("dev", 1)[0].frames
     sizes = {"max_source_length": digits.MOST_FRAMES, "max_target_length": 20}
-    kb.export_litert(pipeline, file, sentences=[frames], **sizes)  # which must answer as Keras does
+    # The export requires the same answer as Keras.
+    kb.export_litert(pipeline, file, sentences=[frames], **sizes)
     video.main(["score", str(path), str(file), "--count", "4"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["file"] for row in rows] == ["translator.keras", "video.tflite"]
@@ -144,7 +146,7 @@ def test_a_short_training_is_scored_drawn_and_exported(example, digits, tmp_path
 
     with pytest.raises(SystemExit, match="nothing is drawn"):
         video.draw(path, tmp_path / "video.gif")
-    right = [  # as if it had read them
+    right = [  # as if it had read them correctly
         (one, SimpleNamespace(text=one.text, alignment=np.eye(15, len(one.frames)) + 0.01))
         for one in digits.videos("dev", 60)
         if len(one.movements) == 3

@@ -1,4 +1,4 @@
-"""The example of architectures side by side, at toy size."""
+"""The experiment that compares architectures, at toy size."""
 
 import gzip
 import importlib.util
@@ -93,8 +93,8 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_pa
     ]
     assert all(all(row) for row in cells[1:])
     found = json.loads((out / "transformer-tiny.measured.json").read_text())
-    # of each token a key and a value of 8 numbers, and a flag, of 4 bytes
-    of_length = {"16": 16, "64": 64, "256": 128}  # the window is as long as the longest target
+    # For each token, a key and a value with 8 elements each, and a flag; 4 bytes per element.
+    of_length = {"16": 16, "64": 64, "256": 128}  # the window has the length of the longest target
     expected = {length: 4 * kept * (2 * 8 + 1) for length, kept in of_length.items()}
     assert found["hypothesis_bytes"] == expected
     found = json.loads((out / "min-gru.measured.json").read_text())

@@ -1,4 +1,4 @@
-"""The comparison of attentions, at toy size."""
+"""The comparison of attention mechanisms, at toy size."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def test_bleu_by_length_counts_in_halves_of_the_median():
 
     from keras_bahdanau.demo import Example
 
-    lengths = [4] * 20 + [8] * 50 + [16] * 20 + [40] * 5  # so few of 40 are left out
+    lengths = [4] * 20 + [8] * 50 + [16] * 20 + [40] * 5  # the few of length 40 are left out
     test = [Example("s " * n, "a b c d", frozenset(), frozenset()) for n in lengths]
     corpus = corpora.Corpus("toy", "", [], test, 0, 1, "none")
     texts = ["a b c d"] * 70 + ["e"] * 25
@@ -145,7 +145,7 @@ def test_the_oracle_compares_learnt_weights_with_forced_alignments():
     rows = oracle.measured(200, 1, 0, {**oracle.SIZE, **size}, training, say=lambda line: None)
     assert [row["configuration"] for row in rows] == [*oracle.COMPARED]
     by_name = {row["configuration"]: row for row in rows}
-    assert by_name["forced"]["weights"] == by_name["none"]["weights"]  # nothing to learn to attend
+    assert by_name["forced"]["weights"] == by_name["none"]["weights"]  # no attention to learn
     assert all(row["nats"] > 0 and 0 <= row["accuracy"] <= 1 for row in rows)
 
 

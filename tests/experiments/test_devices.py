@@ -1,4 +1,4 @@
-"""The example of LiteRT files side by side, with a file of this repository."""
+"""The comparison of LiteRT files, with a file from this repository."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The table of faithfulness, at toy size."""
+"""The table of faithfulness measures, at toy size."""
 
 import json
 from pathlib import Path

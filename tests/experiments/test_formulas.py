@@ -1,4 +1,4 @@
-"""The example of formulas: its files, its drawings, and the score of a model's file."""
+"""The formulas experiment: its files, its drawings, and the score of a model file."""
 
 import gzip
 import json
@@ -16,13 +16,13 @@ FOLDER = Path(__file__).parents[2] / "experiments" / "formulas"
 EXAMPLES = FOLDER.parents[1] / "examples"
 TEXT = EXAMPLES / "dates" / "models" / "dates.keras"
 IMAGE = EXAMPLES / "captions" / "models" / "captions.keras"
-PLUS = [[0, 50, 50, 0, 50, 0], [50, 0, 0, 100]]  # a line to the right, and one downwards
+PLUS = [[0, 50, 50, 0, 50, 0], [50, 0, 0, 100]]  # a line to the right and a line downwards
 ONE = [[0, 0, 0, 100]]
 
 
 @pytest.fixture
 def data(tmp_path):
-    """Files of formulas, as the example reads them."""
+    """Files of formulas in the format of the example."""
     lines = [{"latex": "1", "ink": ONE}, {"latex": "1 + 1", "ink": [*ONE, *PLUS, *ONE]}] * 4
     for name in ("train", "dev"):
         with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as file:
@@ -39,19 +39,20 @@ def test_strokes_are_sums_of_their_moves(example, data):
 def test_a_drawing_is_dark_where_the_pen_was(example):
     drawing, formulas = example("drawing"), example("formulas")
     image = drawing.drawn(formulas.strokes_of(PLUS))
-    assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, 4 on each side
+    assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, plus 4 on each side
     middle = image[64, 4:32]
     assert middle.max() < 128  # the line to the right
-    assert image[:48].min() == 255 and image[:, :2].min() == 255  # paper above and beside it
+    assert image[:48].min() == 255 and image[:, :2].min() == 255  # blank above and on the left
     np.testing.assert_array_equal(drawing.drawn([]), np.zeros((0, 0)))
 
 
 def test_the_second_of_two_formulas_stands_right_of_the_first(example):
     variations = example("variations")
-    tall = [np.array([[3.0, 10.0], [3.0, 14.0]]), np.array([[3.0, 12.0], [5.0, 12.0]])]  # 4, 2
+    # The strokes have the sizes 4 and 2.
+    tall = [np.array([[3.0, 10.0], [3.0, 14.0]]), np.array([[3.0, 12.0], [5.0, 12.0]])]
     wide = [np.array([[0.0, 0.0], [50.0, 0.0]])]
     first, bar, second = variations.beside(tall, wide, 0.5)
-    # in mean sizes, 3 and 50; from the middle of the height and the left of the first
+    # In units of the mean symbol size (3 and 50), from mid-height and the first's left edge.
     np.testing.assert_allclose(first, [[0, -2 / 3], [0, 2 / 3]])
     np.testing.assert_allclose(bar, [[0, 0], [2 / 3, 0]], atol=1e-12)
     np.testing.assert_allclose(second, [[2 / 3 + 0.5, 0], [2 / 3 + 1.5, 0]])
@@ -73,13 +74,14 @@ def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
     source = kb.sources.ImageSource(height=128, width=1024, cell=16)
     links = drawing.links(strokes, r"a _ 2 \pi", [0, 2, 2, 3], source)
     (pixels,), (length,) = source.batch([drawing.drawn(strokes)])
-    grid = pixels[..., 0].reshape(8, 16, -1, 16).min(axis=(1, 3)).T.ravel()  # darkest of a cell
+    # The darkest pixel of each cell.
+    grid = pixels[..., 0].reshape(8, 16, -1, 16).min(axis=(1, 3)).T.ravel()
     assert links.shape == (5, length) and links.any(axis=1).tolist() == [1, 0, 1, 1, 0]
     cells = set(np.flatnonzero(links.any(axis=0)).tolist())
     dark = {int(cell) for cell in np.flatnonzero(grid < 100)}
     near = {one + step for one in cells for step in (-9, -8, -7, -1, 0, 1, 7, 8, 9)}
-    assert cells <= set(np.flatnonzero(grid < 255).tolist())  # ink is in each of them
-    assert dark <= near and len(dark - cells) <= len(dark) / 4  # but for the width of the pen
+    assert cells <= set(np.flatnonzero(grid < 255).tolist())  # each of them contains ink
+    assert dark <= near and len(dark - cells) <= len(dark) / 4  # except for the pen's width
     assert drawing.links(strokes, "a", None, source).size == 0
 
 
@@ -91,7 +93,7 @@ def test_each_formula_is_turned_in_its_own_way(example, monkeypatch):
     for one, other in zip(found, variations.turned(inks, 0.1), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(variations.turned(inks, 0.0)[0][0], np.eye(2))
-    monkeypatch.setattr(variations, "WAVES", 0)  # without them the change is a matrix
+    monkeypatch.setattr(variations, "WAVES", 0)  # without waves, the change is linear
     for lines, corner in variations.turned(inks, 0.1):  # `lines` are the rows of the matrix
         assert 0 < np.abs(lines - np.eye(2)).max() <= 0.5
         np.testing.assert_allclose(corner, lines.sum(axis=0, keepdims=True))
@@ -114,8 +116,8 @@ def test_each_frame_of_the_ink_has_the_cell_where_it_is_drawn(example):
     imitate = example("imitate")
     source = kb.sources.ImageSource(height=128, width=1024, cell=16)
     ink = [np.array([[0.0, 0.0], [50.0, 0.0]]), np.array([[80.0, -20.0], [80.0, 50.0]])]
-    # 28 pixels for 60; of the first one x = 4, 7.9 ... 27.3 and y = 56.3, in columns of 8 cells;
-    # of the second one x = 41.3 and y = 47, 51.1 ... 79.7
+    # Scale: 28 pixels for 60 units. First stroke: x = 4, 7.9 ... 27.3 and y = 56.3, in columns of 8
+    # cells. Second stroke: x = 41.3 and y = 47, 51.1 ... 79.7.
     expected = [3, 3, 3, 3, 11, 11, 11, 18, 19, 19, 19, 19, 20, 20, 20, 20]
     np.testing.assert_array_equal(imitate.cells_of_frames(ink, source), expected)
 
@@ -137,7 +139,7 @@ def test_an_encoder_of_images_imitates_that_of_ink(example, data, capsys):
     old, new = kb.load_pipeline(ink), kb.load_pipeline(data / "start")
     pairs = zip(old.model.decoder.weights, new.model.decoder.weights, strict=True)
     same = [np.array_equal(one, other) for one, other in pairs if one.shape == other.shape]
-    assert all(same) and len(same) == len(old.model.decoder.weights) - 1  # but Q of the coverage
+    assert all(same) and len(same) == len(old.model.decoder.weights) - 1  # all but the coverage's Q
 
     image = [*places, "--source", "image", "--turned", "0.1", "--from", str(data / "start")]
     train.main([*image, "--out", str(data / "image")])
@@ -210,11 +212,13 @@ def test_a_model_of_surroundings_begins_as_the_model_of_ink(example, data):
     train.main([*places, "--from", str(data / "start"), "--out", str(data / "both")])
     both = kb.load_pipeline(data / "both" / "formulas.keras")
     kernel = both.model.encoder.front_end.context.output_layer.kernel
-    kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))  # one step is too short
+    # A single training step changes too little.
+    kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))
     assert not np.allclose(both.score(pairs), ink.score(pairs))
     sizes = {"max_source_length": 64, "max_target_length": 8}
     kb.export_litert(both, data / "both.tflite", **sizes)
-    kb.export_saved_model(both, data / "saved", sentences=inks)  # raises if it answers otherwise
+    # Raises an error if the answers differ.
+    kb.export_saved_model(both, data / "saved", sentences=inks)
     device = kb.exporters.LiteRTPipeline(data / "both.tflite")
     for one, result in zip(both.decode(inks), device.decode(inks), strict=True):
         assert result.text == one.text
@@ -242,7 +246,8 @@ def test_no_model_of_surroundings_is_begun(example, tmp_path, capsys, files, out
     ("share", "chosen"), [(0.0, "a"), (0.4, "a"), (0.5, "b"), (1.0, "b")], ids=str
 )
 def test_the_sum_of_both_scores_chooses(example, share, chosen):
-    first, second = [-1.0, -2.5, -9.0], [-5.0, -3.0, -4.0]  # a: -1, -2.6, -3, -5; b: -2.5 to -3
+    # The sums are -1, -2.6, -3 and -5 for a, and -2.5 to -3 for b.
+    first, second = [-1.0, -2.5, -9.0], [-5.0, -3.0, -4.0]
     assert example("together").best(["a", "b", "c"], share, first, second) == chosen
 
 
@@ -268,7 +273,7 @@ def test_ink_and_image_are_read_together(example, data, capsys):
     pipeline = kb.load_pipeline(models[0])
     reader = together.Reader(pipeline, copies, 2)
     for known in reader.known:
-        candidates[0] = [*candidates[0], *known[0]]  # some that the search has found, and others
+        candidates[0] = [*candidates[0], *known[0]]  # texts that the search found, and other texts
     for place, (texts, found) in enumerate(zip(candidates, reader.scores(candidates), strict=True)):
         of_copies = [pipeline.score([(copy[place], text) for text in texts]) for copy in copies]
         np.testing.assert_allclose(found, np.mean(of_copies, axis=0), rtol=1e-3, atol=1e-3)
@@ -308,10 +313,11 @@ def test_a_directory_that_is_absent_is_named_before_the_work(example, data, caps
 
 
 def ended(example, name, *arguments):
-    """The line with which a script ends."""
+    """Return the message with which a script exits."""
     with pytest.raises(SystemExit) as ended:
         example(name).main([*map(str, arguments)])
-    assert "\n" not in ended.value.code  # a text: Python prints it, and the exit code is 1
+    # The exit code is a text: Python prints it and exits with 1.
+    assert "\n" not in ended.value.code
     return ended.value.code
 
 
@@ -367,7 +373,7 @@ def test_a_file_without_lines_is_named(example, tmp_path, content, told):
 
 
 def call(name, file, model, out):
-    """The arguments of a script, whose results would be in a new directory `out`."""
+    """Return the arguments of a script that would write its results to a new directory `out`."""
     return {
         "train": ["--data", file.parent, "--source", "image", "--from", model, "--out", out],
         "imitate": [file, "--model", model, "--out", out],
@@ -397,7 +403,7 @@ def test_no_script_goes_on_with_another_model(example, data, name):
     damaged.write_bytes(b"no model")
     told = {damaged: "Received: ", data: "a directory without translator.keras"}
     told[TEXT] = "whose source is TextSource"
-    if name in ("imitate", "symbols", "recombine"):  # which need ink
+    if name in ("imitate", "symbols", "recombine"):  # scripts that need ink
         told[IMAGE] = "whose source is ImageSource"
     for model, words in told.items():
         line = ended(example, name, *call(name, data / "dev.jsonl.gz", model, data / "out"))

@@ -1,4 +1,4 @@
-"""The split into a harder dev and the rest, and marks of phonemes as tokens."""
+"""The split into a harder dev part and the rest, and phoneme marks as separate tokens."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def harder_dev(example):
 
 
 def test_a_word_is_harder_unless_a_known_beginning_and_end_cover_it(harder_dev):
-    # boeken|kast has the beginning of boekenbon and the end of jaskast; nothing ends in -bon
+    # boeken|kast: the beginning is in boekenbon, the end in jaskast; no other word ends in -bon.
     assert harder_dev.harder_words(WORDS) == {"boekenbon", "jaskast", "aambeeld"}
     assert harder_dev.harder_words(["boekenbeeld", "kast", "aam"], WORDS) == set()
     assert harder_dev.harder_words(["boekenbeeld", "zon"], WORDS) == {"zon"}

@@ -1,4 +1,4 @@
-"""Experiments on Multi30K at toy size."""
+"""Experiments on Multi30K, at toy size."""
 
 import dataclasses
 import gzip
@@ -62,17 +62,17 @@ def test_an_order_and_what_it_says_are_measured_with_intervals(confidence):
     right = np.arange(1000) % 4 > 0  # 75%
     same = confidence.measured(right, np.full(1000, 0.75))
     assert same["auc"] == 0.5 and same["auc_interval"] == [0.5, 0.5]
-    perfect = confidence.measured(right, right * 0.5)  # in order, but too low
+    perfect = confidence.measured(right, right * 0.5)  # the right order, but too low
     assert perfect["auc"] == 1.0 and perfect["ece"] == pytest.approx(0.375)
     low, high = perfect["ece_interval"]
-    # the share of 1,000 that are right has a standard error of 1.4 points
+    # The fraction of 1,000 texts that are right has a standard error of 1.4 points.
     assert low == pytest.approx(0.375 - 0.0137, abs=0.003)
     assert high == pytest.approx(0.375 + 0.0137, abs=0.003)
 
 
 def test_confidence_is_fitted_on_val_and_measured_once(toy_translator, confidence, tmp_path):
     out, places = tmp_path / "out", ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
-    # the translator gets each third text wrong
+    # The translator gets every third text wrong.
     pairs = [
         (source, target if row % 3 else f"{target} null")
         for row, (source, target) in enumerate(toy_pairs())
@@ -88,7 +88,7 @@ def test_confidence_is_fitted_on_val_and_measured_once(toy_translator, confidenc
     texts = [one.text for one in translator.translate([source for source, _ in pairs])]
     (chrf,) = kb.evaluation.metrics_of(["chrf"])
     scores = [chrf.corpus_score([one], [text]) for one, (_, text) in zip(texts, pairs, strict=True)]
-    threshold = 99.0  # of chrF: the text is the reference
+    threshold = 99.0  # chrF: the text equals the reference
     confidence.main([*places, "--threshold", str(threshold)])
     found = json.loads((out / "confidence.json").read_text())
     assert found["right"] == sum(score >= threshold for score in scores)
@@ -108,8 +108,8 @@ def closest():
 def test_the_texts_closest_to_a_true_target_are_kept(closest, tmp_path, capsys):
     names = ("s.en", "s.de", "written.tsv", "out.tsv")
     source, target, written, out = (tmp_path / name for name in names)
-    source.write_text("a b c\n a\tb c \n")  # as a cell has it, it is the same
-    target.write_text("eins zwei drei\nvier\n")  # either of them is right
+    source.write_text("a b c\n a\tb c \n")  # equal after cell normalization
+    target.write_text("eins zwei drei\nvier\n")  # either target is correct
     texts = ["null", "eins zwei vier", "vier", "vier", "eins zwei drei"]
     written.write_text("".join(f"a b c\t{text}\n" for text in texts) + "unknown\tfünf\n")
     closest.main([*map(str, (source, target, written)), "--keep", "3", "--out", str(out)])
@@ -127,7 +127,7 @@ def on_jax():
 def test_what_another_backend_trains_is_a_translator_again(
     on_jax, toy_translator, tmp_path, capsys
 ):
-    """Here by TensorFlow, which takes batches of one shape from such a dataset."""
+    """Here TensorFlow trains it and accepts batches of one shape from such a dataset."""
     corpus, first = tmp_path / "pairs.tsv", tmp_path / "first.keras"
     corpus.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
     toy_translator.save(first)
@@ -153,11 +153,11 @@ def test_what_another_backend_trains_is_a_translator_again(
     on_jax.main(["finish", "--model", str(first), "--weights", str(weights), "--out", str(new)])
     trained = kb.Translator.load(new)
     for one, other in zip(old.model.weights, trained.model.weights, strict=True):
-        np.testing.assert_allclose(one, other, atol=5e-3)  # 16 bits, and a step or two
+        np.testing.assert_allclose(one, other, atol=5e-3)  # 16 bits, and a few steps
     text = ["one two three"]
     assert trained.translate(text)[0].text == old.translate(text)[0].text
     assert trained.training["learning_rate"] == 1e-5
-    assert trained.training["dropout"] == 0.0  # that of the model, with which a training goes on
+    assert trained.training["dropout"] == 0.0  # the model's dropout, which further training uses
     assert '"perplexity": 1.' in capsys.readouterr().out
 
 

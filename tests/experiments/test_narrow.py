@@ -1,4 +1,4 @@
-"""`experiments/multi30k/narrow.py`: what no unit reads goes, and the answers stay."""
+"""`experiments/multi30k/narrow.py` removes units that nothing reads and keeps the answers."""
 
 import dataclasses
 from pathlib import Path
@@ -58,13 +58,14 @@ def logits_of(translator):
 
 
 def scale_unit(places, model, name, unit, factor):
-    """Multiply what a unit gives to all that reads it."""
+    """Multiply a unit's contribution to everything that reads it by `factor`."""
     for weight in model.weights:
         axes = places.axes_of(weight)
         axis = 1 if axes[0] == () else 0
         if len(axes) > 1 and name in axes[axis]:
             kinds = axes[axis]
-            parts = np.arange(weight.shape[axis]).reshape(-1, 16)  # one a kind, of 16 units each
+            # One part per kind, with 16 units each.
+            parts = np.arange(weight.shape[axis]).reshape(-1, 16)
             value = weight.numpy()
             for place in (
                 part[unit] for own, part in zip(kinds, parts, strict=True) if own == name
@@ -75,7 +76,7 @@ def scale_unit(places, model, name, unit, factor):
 
 @pytest.fixture
 def command(narrow, tmp_path):
-    """`command(translator, *more)`: the new translator."""
+    """`command(translator, *more)`: the new, narrower translator."""
     (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
 
     def run(translator, *more):

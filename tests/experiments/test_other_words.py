@@ -1,4 +1,4 @@
-"""Likely words without a pronunciation, for a teacher to pronounce."""
+"""Plausible words without a pronunciation, for a teacher to pronounce."""
 
 import math
 from pathlib import Path
@@ -31,9 +31,9 @@ def test_a_decomposed_letter_is_one_word_with_its_letters(other_words):
 
 def test_the_likelihood_is_that_of_counted_trigrams(other_words):
     trigrams = other_words.Trigrams(["aab", "ab"])
-    # ^^a: 2 of 2; ^aa: 1 of 2, ^ab: 1 of 2; aab: 1 of 1; ab$: 2 of 2; letters a, b and the end
+    # ^^a: 2 of 2; ^aa: 1 of 2, ^ab: 1 of 2; aab: 1 of 1; ab$: 2 of 2; symbols: a, b and the end.
     others = 3 * 0.1
-    shares = [2.1 / (2 + others), 1.1 / (2 + others), 2.1 / (2 + others)]  # of "ab"
+    shares = [2.1 / (2 + others), 1.1 / (2 + others), 2.1 / (2 + others)]  # for "ab"
     assert trigrams.bits("ab") == pytest.approx(-sum(map(math.log2, shares)) / 3)
 
 

@@ -1,4 +1,4 @@
-"""The example of formulas: new formulas out of parts and symbols of old ones."""
+"""The formulas experiment: new formulas made from parts and symbols of others."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def symbols(example):
 
 
 def bar(left, low=0.0, high=1.0):
-    """A stroke downwards, as wide as nothing."""
+    """Return a downward stroke without width."""
     return np.array([[left, low], [left, high]])
 
 
@@ -34,23 +34,24 @@ def dash(left, height=0.5, width=0.5):
 
 
 def formula(symbols, text, strokes, owners):
-    """A `Formula`, sure of all its symbols."""
+    """Return a `Formula` in which the owners of all symbols are sure."""
     tokens = text.split()
     return symbols.Formula(strokes, tokens, np.array(owners), frozenset(owners))
 
 
 @pytest.fixture
 def sum_of_two(symbols):
-    """`1 + 1 = x`: the plus has its middle at a height of 0.5."""
+    """`1 + 1 = x`, with the middle of the plus at a height of 0.5."""
     strokes = [bar(0), dash(1), bar(1.25, 0.25, 0.75), bar(2), dash(3, 0.4), dash(3, 0.6), bar(4)]
     return formula(symbols, "1 + 1 = x", strokes, [0, 1, 1, 2, 3, 3, 4])
 
 
 def test_attention_to_positions_is_that_to_the_strokes_of_their_frames(symbols):
-    counts = np.array([3, 8, 4])  # frames: strokes end at 3, 11 and 15, a frame later heard
+    # In frames: strokes end at 3, 11 and 15, and are read one frame later.
+    counts = np.array([3, 8, 4])
     alignment = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
     mass = symbols.attended(alignment, counts)
-    # a position begins a frame after its first one: 1 to 5, 5 to 9, 9 to 13 and 13 to 17
+    # A position starts one frame after its first frame: 1 to 5, 5 to 9, 9 to 13 and 13 to 17.
     expected = [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.25, 0.5]]
     np.testing.assert_allclose(mass, expected)
 
@@ -67,8 +68,8 @@ def test_a_symbol_is_sure_if_its_strokes_are_its_own_and_together(symbols):
     mass = np.array([[0.9, 0.0, 0.0, 0.1], [0.0, 0.8, 0.1, 0.0], [0.4, 0.0, 0.1, 0.5]])
     owners = mass.argmax(axis=0)
     assert owners.tolist() == [0, 1, 1, 2]
-    # the first has 0.9 of 1.3; half of a stroke of the second is not its own; the third attends
-    # to its stroke with 0.5 only
+    # The first has 0.9 of 1.3. In the second, half of the attention to a stroke comes from
+    # elsewhere. The third attends to its stroke with only 0.5.
     assert [symbols.is_sure(mass, owners, one) for one in range(3)] == [True, False, False]
     apart = np.array([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
     assert not symbols.is_sure(apart, apart.argmax(axis=0), 0)
@@ -89,7 +90,7 @@ def test_a_symbol_without_strokes_makes_a_formula_unknown(symbols, sum_of_two, m
     right = np.zeros((5, sum(counts) // symbols.POSITION + 1))
     right[sum_of_two.owners, places] = 1.0
     wrong = right.copy()
-    wrong[0] = wrong[2]  # nobody attends to the first stroke
+    wrong[0] = wrong[2]  # no symbol attends to the first stroke
     given = [right, wrong, None]
     monkeypatch.setattr(symbols, "alignments", lambda pairs, model: given)
     pairs = [(sum_of_two.strokes, "1 + 1 = x")] * 3
@@ -116,12 +117,13 @@ def test_a_formula_is_cut_where_paper_is_between_its_strokes(recombine, symbols,
     assert first.formula.tokens == ["1"]
     assert [part.formula.tokens for part in others] == [["+", "1"], ["=", "x"]]
     assert [round(part.gap, 6) for part in others] == [1.0, 1.0]
-    # heights are from the middle of the operator, places from the left of the part
+    # Heights are relative to the operator's middle, positions to the part's left edge.
     np.testing.assert_allclose(first.formula.strokes[0], [[0, -0.5], [0, 0.5]])
     np.testing.assert_allclose(others[1].formula.strokes[0], [[0, -0.1], [0.5, -0.1]])
     assert others[1].formula.owners.tolist() == [0, 0, 1]
     close = [*sum_of_two.strokes[:3], dash(-0.5, 0.9, 4.0), *sum_of_two.strokes[4:]]
-    (whole,) = recombine.parts(sum_of_two._replace(strokes=close))  # one below all of the others
+    # One stroke lies below all the others.
+    (whole,) = recombine.parts(sum_of_two._replace(strokes=close))
     assert whole.formula.tokens == sum_of_two.tokens
     (whole,) = recombine.parts(sum_of_two._replace(sure=frozenset()))
     assert whole.formula.tokens == sum_of_two.tokens
@@ -160,7 +162,7 @@ def test_digits_and_letters_are_exchanged_for_others_alike(recombine, symbols):
     for _ in range(1000):
         new = recombine.exchanged(old, glyphs, random)
         first, one, second, other, *rest = new.tokens
-        assert rest == ["(", "\\sum"] and first == second  # a letter is the same everywhere
+        assert rest == ["(", "\\sum"] and first == second  # a letter is replaced everywhere
         assert {first} <= {"x", "a"} and {one, other} <= {"1", "2", "3"}
         changed = sum(new.tokens[n] != old.tokens[n] for n in range(6))
         assert len(new.strokes) == 6 + changed == len(new.owners)
@@ -176,7 +178,7 @@ def write(path, *lines):
 
 
 def test_new_formulas_are_written_that_train_reads(recombine, example, tmp_path, capsys):
-    one = ("1", [[0, 0, 0, 100]])  # its only stroke must be its only symbol
+    one = ("1", [[0, 0, 0, 100]])  # its only stroke is its only symbol
     impossible = ("1 + 1", [[0, 0, 0, 100]])
     file = write(tmp_path / "train.jsonl.gz", *[one, impossible] * 4)
     write(tmp_path / "dev.jsonl.gz", *[one] * 4)

@@ -1,4 +1,4 @@
-"""The driver of the character tasks: what it would train, how it scores peers, and its tables."""
+"""The driver of the character tasks: its training commands, the scores of peers, and its tables."""
 
 import gzip
 import itertools
@@ -26,7 +26,7 @@ def result(task, system, seed, score, metric="ser", **more):
 
 
 def row(report, name):
-    """Cells of the first line of a table whose first cell is `name`."""
+    """Return the cells of the first table row whose first cell is `name`."""
     lines = (line.strip("| ").split(" | ") for line in report.splitlines() if line.startswith("|"))
     return next([cell.strip() for cell in cells] for cells in lines if cells[0].strip() == name)
 
@@ -62,7 +62,7 @@ def test_train_takes_the_options_of_each_setting(example, setting, tmp_path, cap
     missing = str(tmp_path / "missing.tsv")
     with pytest.raises(SystemExit) as ended:
         cli.main(["train", missing, "--columns", tasks.PAIRS, *options, "--out", str(tmp_path)])
-    assert ended.value.code and "missing.tsv" in capsys.readouterr().err  # the first thing wrong
+    assert ended.value.code and "missing.tsv" in capsys.readouterr().err  # the only error so far
 
 
 def test_a_word_is_scored_once_with_the_nearest_of_its_pronunciations(example):
@@ -74,7 +74,7 @@ def test_a_word_is_scored_once_with_the_nearest_of_its_pronunciations(example):
         pairs, ["R EH D", "R EH D", "R IY D", "D AO G"], ("ser", "per", "top5")
     )
     assert found["sources"] == 3 and "top5" not in found
-    assert found["ser"] == pytest.approx(100 / 3)  # red
+    assert found["ser"] == pytest.approx(100 / 3)  # only "red" is wrong
     assert found["per"] == pytest.approx(100 / 9)
     low, high = found["ser_interval"]
     assert low <= found["ser"] <= high
@@ -89,7 +89,7 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
             size = {"tflite": 412_345, "keras": 2_000_000}
             scores = {"ser": score + 0.5, "ser_interval": [score - 4, score + 4], "per": 3.21}
             more = {"tflite": scores, "bytes": size, "minutes": 5.0}
-            if seed == 2:  # which is published
+            if seed == 2:  # the published seed
                 more |= {"published": True, "milliseconds": {"beam": 0.312}}
                 more |= {"programs": {"C++": {"greedy": 0.471}, "Node": {"suggestions": 1.2}}}
             found.append(result(name, "preset", seed, score, **more))
@@ -101,7 +101,7 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     assert summary == tables.summary(found)
     few = "phonemes of 800 words, ten languages, mean"
     assert row(summary, few) == [few, "WER", "24.1", "", "30.0", "14.5", "15.5", "9.0"]
-    ice = ["ice", "WER", "5", "12", "30.0", "12.0", "13.0", "9.0"]  # the third of the group
+    ice = ["ice", "WER", "5", "12", "30.0", "12.0", "13.0", "9.0"]  # the third in its group
     assert row(report, "ice") == ice
     mean = ["**sigmorphon-2021-low**, mean", "WER", "", "24.1", "30.0", "14.5", "15.5", "9.0"]
     assert row(report, mean[0]) == mean
@@ -118,7 +118,7 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     assert row(table, "ice")[: len(cells)] == cells
     assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
     part = tables.report([one for one in found if one["task"] == "ice"])
-    assert "ten languages" not in part and "**, mean" not in part  # of a group that is not whole
+    assert "ten languages" not in part and "**, mean" not in part  # for an incomplete group
     assert tables.report([]) == "There are no results yet.\n"
 
 
@@ -175,7 +175,7 @@ def test_settings_stand_side_by_side_where_there_are_two(example):
         result("ice", name, 1, score, **more) for name, score in (("preset", 20), ("hard", 18))
     ]
     found.append(result("gre", "preset", 1, 22, **more))
-    settings = tables.report(found).split("\n\n")[4]  # behind those of scores and sizes
+    settings = tables.report(found).split("\n\n")[4]  # after those of scores and sizes
     assert settings.splitlines()[0] == "| task |  | preset | hard |"
     assert settings.splitlines()[2:] == ["| ice | WER | 20.0 | 18.0 |"]
 
@@ -289,7 +289,7 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["train", *places, *taught])
     card = json.loads((folder.parent / "taught-1" / "run" / "run.json").read_text())
     assert len(card["data"]["teacher"]) == 2
-    (tmp_path / "words.txt").write_text("kakor kal tam mutol")  # the second is of the task
+    (tmp_path / "words.txt").write_text("kakor kal tam mutol")  # the second word is in the task
     monkeypatch.setitem(tasks.SETTINGS, "narrow", tasks.SETTINGS["taught"])
     monkeypatch.setitem(tasks.FURTHER, "narrow", "large-further-2")
     monkeypatch.setitem(tasks.TEACHERS, "narrow", ("large-further-2", "preset-1"))

@@ -1,4 +1,4 @@
-"""A translator whose weights are no numbers is neither saved, nor loaded, nor exported."""
+"""A translator whose weights are not finite can't be saved, loaded or exported."""
 
 import io
 import json
@@ -14,7 +14,7 @@ import keras_bahdanau as kb
 
 @pytest.fixture(params=[np.nan, np.inf])
 def spoilt(request, toy_translator, once, tmp_path):
-    """The file of the toy translator with one weight that is not finite."""
+    """The file of the toy translator, with one weight that is not finite."""
     path = shutil.copy(once("toy.keras", None), tmp_path / "spoilt.keras")
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -26,7 +26,7 @@ def spoilt(request, toy_translator, once, tmp_path):
         file[last][..., -1] = request.param
     parts["model.weights.h5"] = weights.getvalue()
     card = json.loads(parts["pipeline.json"])
-    del card["sha256"]  # as in a file of 0.1.0, whose weights nothing else compares
+    del card["sha256"]  # as in a file of 0.1.0, whose weights have no other check
     parts["pipeline.json"] = json.dumps(card)
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():

@@ -1,4 +1,4 @@
-"""Forms of files by their first bytes: each is named, and text is not."""
+"""File formats by their first bytes: each is named, and text is recognized as text."""
 
 import bz2
 import gzip

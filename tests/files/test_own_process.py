@@ -1,4 +1,4 @@
-"""Modules of this package as processes, under any Python."""
+"""Modules of this package run in separate processes with any Python."""
 
 import os
 import subprocess

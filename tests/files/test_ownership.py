@@ -1,4 +1,4 @@
-"""One owner of a path at a time, whatever becomes of it."""
+"""A path has one owner at a time, however the owner ends."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ with owned(Path(sys.argv[1])):
 
 @pytest.fixture
 def owner(tmp_path):
-    """Another process that owns `tmp_path / "model"` until it is told to end, or killed."""
+    """Another process that owns `tmp_path / "model"` until it is told to end or is killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", OWNER, tmp_path / "model"],
         stdin=subprocess.PIPE,
@@ -95,7 +95,7 @@ def test_who_waits_gets_it_next(owner, tmp_path):
 
 
 def test_many_processes_never_own_it_at_once(tmp_path):
-    """Each adds to a file what only an owner may add; none is lost."""
+    """Each process increments a counter in a file, which only an owner may do; no count is lost."""
     program = (
         "import sys; from pathlib import Path; from keras_bahdanau.files.ownership import owned\n"
         "path = Path(sys.argv[1])\n"

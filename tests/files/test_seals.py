@@ -1,4 +1,4 @@
-"""Seals: one flipped bit anywhere in a file is refused by its reader."""
+"""Seals: a reader refuses a file if any bit in it is flipped."""
 
 import io
 import json
@@ -44,7 +44,7 @@ def test_a_seal_covers_all_bytes_before_it():
 
 
 def check_flips(readers, count):
-    """Each reader must accept its file, and refuse it with a flipped bit in so many places."""
+    """Assert that each reader accepts its file, and refuses it with one of `count` bits flipped."""
     random = np.random.default_rng(0)
     for path, read in readers.items():
         read()

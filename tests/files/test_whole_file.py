@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole."""
+"""Files that are always replaced as a whole."""
 
 import os
 

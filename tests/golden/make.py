@@ -1,8 +1,8 @@
-"""Write the golden files: a translator as each release saves it, and its answers.
+"""Write the golden files: a translator as saved by a release, and its answers.
 
     python tests/golden/make.py 0.1.0
 
-makes `tests/golden/0.1.0/`. Files of a release are never written anew: later versions of the
+makes `tests/golden/0.1.0/`. The files of a release are never rewritten: later versions of the
 package must load them and give the same answers.
 """
 

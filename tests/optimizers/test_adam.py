@@ -1,4 +1,4 @@
-"""Adam with one kernel an update: the weights are those of Keras' class."""
+"""Adam with one kernel per update gives the same weights as Keras's class."""
 
 import keras
 import numpy as np
@@ -9,12 +9,12 @@ from keras_bahdanau.optimizers import Adam, AveragingAdam, InverseSquareRoot
 
 RANDOM = np.random.default_rng(76)
 SHAPES = ((12, 4), (4, 4), (4,), (2, 3, 4))
-ROWS = np.array([3, 1, 3, 7, 3], "int32")  # of the first weight, a table
+ROWS = np.array([3, 1, 3, 7, 3], "int32")  # rows of the first weight, which is a table
 EVERYTHING = {"global_clipnorm": 0.5, "weight_decay": 0.01, "use_ema": True, "ema_momentum": 0.9}
 
 
 def trained(kind, steps=200, dtype="float32", jit_compile=False, scales_loss=False, **settings):
-    """Weights and variables of an optimizer after steps with the same random gradients."""
+    """Return an optimizer's weights and variables after steps with fixed random gradients."""
     random = np.random.default_rng(3)
     weights = [
         keras.Variable(random.normal(size=shape), dtype=dtype, name=f"weight_{index}")
@@ -41,7 +41,7 @@ def trained(kind, steps=200, dtype="float32", jit_compile=False, scales_loss=Fal
 
 
 def assert_like_keras(tolerance=1e-6, **settings):
-    """The same weights; the kernel's 1 - beta_2 has fewer digits, which moments show."""
+    """Assert equal weights; moments differ more, since the kernel's 1 - beta_2 has fewer digits."""
     weights, moments = trained(Adam, **settings)
     expected, expected_moments = trained(keras.optimizers.Adam, **settings)
     assert [*moments] == [*expected_moments]

@@ -1,4 +1,4 @@
-"""The moving average of the weights that an optimizer keeps."""
+"""The moving average of the weights, which an optimizer maintains."""
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from keras_bahdanau.optimizers import averaged_weights
 
 
 def average(history, momentum=0.9):
-    """The moving average over recorded weights; it begins with the first."""
+    """Return the moving average of recorded weights, starting with the first."""
     found = history[0]
     for before, weights in enumerate(history[1:], 1):
         share = min(momentum, before / (before + 9))

@@ -1,4 +1,4 @@
-"""Weights rounded to 8 bits in training: the values, the step, the average, a whole training."""
+"""Weights rounded to 8 bits in training: values, steps, averages, and a whole training run."""
 
 import dataclasses
 import json
@@ -19,11 +19,11 @@ from keras_bahdanau.training import Progress, TrainingOptions, train
 RANDOM = np.random.default_rng(5)
 KERNEL = RANDOM.normal(size=(32, 40))
 X, Y = RANDOM.normal(size=(12, 32)), RANDOM.normal(size=(12, 40))
-RATE, AT_ONCE = 5.0, 4  # a high rate, or no weight would pass the middle of two steps
+RATE, AT_ONCE = 5.0, 4  # a high rate, so that weights cross rounding boundaries
 
 
 def expected(weight):
-    """The nearest of 255 steps from -max |w| to max |w|, in float64."""
+    """Round to the nearest of 255 levels from -max |w| to max |w|, in float64."""
     scale = np.abs(weight).max() / 127
     return np.rint(weight / scale) * scale
 
@@ -39,11 +39,11 @@ def test_a_matrix_has_one_scale_a_filter_one_for_each_channel(run):
     for channel in (0, 1, 2, 4):
         one = expected(filters[..., channel])
         np.testing.assert_allclose(found[..., channel], one, rtol=1e-5)
-    assert not found[..., 3].any()  # zeros stay, without a scale
+    assert not found[..., 3].any()  # zeros stay zeros, without a scale
 
 
 def expected_of_4_bits(weight):
-    """The nearest of 15 steps, of the width with the least squared error, in float64."""
+    """Round to 15 levels with the step size of the least squared error, in float64."""
     widest = (np.abs(weight).max() or 1.0) / 7
     tried = [
         np.clip(np.rint(weight / scale), -7, 7) * scale
@@ -56,7 +56,7 @@ def expected_of_4_bits(weight):
 def test_a_matrix_of_4_bits_has_a_scale_for_each_output_with_the_least_error(run):
     columns = np.repeat([1.0, 100.0, 0.0, 0.01], 10)
     matrix = RANDOM.normal(size=(64, 40)) * columns
-    matrix[5, 3], matrix[6, 13] = 9, -1500  # far values, which the steps need not reach
+    matrix[5, 3], matrix[6, 13] = 9, -1500  # outliers that are clipped
     (found,) = run(lambda one: (rounded(one, -1, quantization="int4"),), np.float32(matrix))
     found = keras.ops.convert_to_numpy(found)
     for column in range(40):
@@ -84,7 +84,7 @@ def test_a_large_table_of_4_bits_has_a_scale_for_each_row_and_a_small_one_8_bits
         nearest = expected_of_4_bits(tables[0][row])
         np.testing.assert_allclose(found[0][row], nearest, rtol=1e-5, atol=1e-6)
     for table, one in zip(tables[1:], found[1:], strict=True):
-        # float32 may round the middle of two steps to the other side
+        # Float32 may round a value in the middle between two levels the other way.
         assert (np.abs(one - expected(table)) > 1e-4).mean() < 1e-3
 
 
@@ -92,7 +92,7 @@ def test_parts_have_scales_of_their_own_and_small_ones_stay():
     parts = KERNEL * np.repeat([1, 9, 1], [32, 4, 4])
     found = keras.ops.convert_to_numpy(rounded(np.float32(parts), sections=[32, 36]))
     np.testing.assert_allclose(found[:, :32], expected(parts[:, :32]), atol=1e-6)
-    np.testing.assert_array_equal(found[:, 32:], np.float32(parts[:, 32:]))  # 128 numbers each
+    np.testing.assert_array_equal(found[:, 32:], np.float32(parts[:, 32:]))  # only 128 values each
 
 
 def test_what_was_rounded_is_rounded_to_itself():
@@ -102,7 +102,7 @@ def test_what_was_rounded_is_rounded_to_itself():
 
 
 def new_line(kind=keras.optimizers.SGD, eagerly=False, **settings):
-    """A linear model whose kernel is rounded, its bias not."""
+    """Return a linear model whose kernel is rounded and whose bias is not."""
     model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(40)])
     model.layers[0].kernel.assign(KERNEL)
     optimizer = rounding(kind)(RATE, **settings)
@@ -117,7 +117,7 @@ def train_up_to(model, count):
 
 
 def exact(model):
-    """w = q + r of the kernel."""
+    """Return w = q + r for the kernel."""
     kernel = model.layers[0].kernel
     return kernel.numpy() + model.optimizer.remainders[id(kernel)].numpy()
 
@@ -134,7 +134,7 @@ def test_a_step_moves_the_exact_weight_by_the_gradient_at_the_rounded_one(eagerl
         kernel, found = model.get_weights()
         np.testing.assert_allclose(exact(model), weight, atol=1e-4)
         np.testing.assert_allclose(found, bias, atol=1e-4)
-        # one of the nearest values: float32 may round the middle of two to the other side
+        # It is a nearest value: float32 may round the middle between two the other way.
         steps = 127 * kernel / np.abs(weight).max()
         np.testing.assert_allclose(steps, np.rint(steps), atol=1e-3)
         assert np.abs(kernel - weight).max() < np.abs(weight).max() / 254 + 1e-4
@@ -179,7 +179,7 @@ def test_a_mean_over_epochs_is_that_of_the_exact_weights():
         np.testing.assert_array_equal(model.get_weights()[0], before)
         weights.append(exact(model))
     np.testing.assert_allclose(average.weights()[0], np.mean(weights[-2:], axis=0), atol=1e-5)
-    averaging = new_line(AveragingAdam, eagerly=True)  # whose average has no remainder
+    averaging = new_line(AveragingAdam, eagerly=True)  # its average has no remainder
     train_up_to(averaging, AT_ONCE)
     before = averaging.get_weights()[0]
     with whole_weights(averaging):

@@ -1,4 +1,4 @@
-"""Learning rates by hand."""
+"""Learning rate schedules, computed by hand."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from keras_bahdanau.optimizers import Cosine, InverseSquareRoot
 
 def test_it_rises_evenly_and_falls_with_the_square_root():
     schedule = InverseSquareRoot(0.8, warmup_steps=4)
-    rates = [float(schedule(step)) for step in (0, 1, 3, 15, 63)]  # the 1st, 2nd, 4th, 16th, 64th
+    rates = [float(schedule(step)) for step in (0, 1, 3, 15, 63)]  # 1st, 2nd, 4th, 16th, 64th step
     np.testing.assert_allclose(rates, [0.2, 0.4, 0.8, 0.4, 0.2], rtol=1e-6)
 
 
@@ -45,7 +45,7 @@ def test_settings_are_checked(setting, value):
 
 
 def cosine(step, height, warmup, last):
-    """The formula in plain NumPy."""
+    """Compute the schedule in plain NumPy."""
     if step < warmup:
         return height * step / warmup
     return height * (1 + np.cos(np.pi * min(1, (step - warmup) / (last - warmup)))) / 2
@@ -68,7 +68,8 @@ def test_the_last_step_moves_in_a_compiled_step():
     schedule.last_step = 2
     step()
     np.testing.assert_allclose(weight.numpy(), [1.0 + cosine(1, 1.0, 0, 2)], atol=1e-6)
-    assert len(optimizer.variables) == 1  # the iteration: a checkpoint has no end of the schedule
+    # Only the iteration: a checkpoint does not contain the end of the schedule.
+    assert len(optimizer.variables) == 1
 
 
 def test_the_warm_up_moves_too():

@@ -1,4 +1,4 @@
-"""Rows in, the same rows with translations out: in this process, pickled, of every artefact."""
+"""Rows in, the same rows with translations out: in process, pickled, and for every artefact."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ def toy_file(toy_translator, once):
 
 @pytest.fixture
 def translator(toy_file, toy_translator, monkeypatch):
-    """Of the toy, which stands for itself as loaded: its graphs are traced already."""
+    """A `BatchTranslator` of the toy, which is not loaded again since its graphs are traced."""
     offline._loaded.cache_clear()
     monkeypatch.setattr(tasks, "load_pipeline", lambda path: toy_translator)
     yield BatchTranslator(toy_file)
@@ -46,7 +46,7 @@ def translator(toy_file, toy_translator, monkeypatch):
 
 
 def in_a_process(translator, rows):
-    """(columns as strings, TensorFlow was loaded, bad rows) of a pickled translator's call."""
+    """Call a pickled translator. Return (columns as strings, TensorFlow was loaded, bad rows)."""
     done = subprocess.run(
         [sys.executable, "-c", IN_A_PROCESS],
         input=pickle.dumps((translator, rows)),
@@ -66,7 +66,7 @@ def test_rows_keep_their_columns_and_get_their_translations(translator, toy_tran
     assert found["id"] is rows["id"] and found["text"] is rows["text"] and len(rows) == 2
     assert found["translation"].tolist() == [one.text for one in expected]
     np.testing.assert_allclose(found["score"], [one.score for one in expected], atol=1e-5)
-    # of this search the score is the mean log-probability itself
+    # For this search, the score is the mean log-probability.
     np.testing.assert_allclose(found["confidence"], np.exp(found["score"]), atol=1e-5)
 
 
@@ -95,7 +95,7 @@ def test_a_model_is_loaded_once_whatever_asks_for_it(translator, toy_file, tmp_p
     assert offline.load_model(translator.path) is model
     copied = shutil.copy(toy_file, tmp_path / "copied.keras")
     BatchTranslator(copied)({"text": ["two"]})
-    shutil.copy(toy_file, copied)  # another state of the file
+    shutil.copy(toy_file, copied)  # a new modification time
     os.utime(copied, ns=(0, 0))
     BatchTranslator(copied)({"text": ["two"]})
     assert offline._loaded.cache_info().misses == 3
@@ -126,13 +126,13 @@ def test_options_change_the_search_and_the_names(translator, toy_file, toy_trans
     ],
 )
 def test_confidence_is_the_mean_probability_of_a_token_under_any_penalty(search):
-    # two tokens of 0.9 and 0.4; the second source token got a half of one's attention
+    # Two tokens of 0.9 and 0.4; the second source token received an attention of 0.5 in total.
     alignment = np.array([[0.75, 0.25], [0.75, 0.25]], np.float32)
     penalty = {"power": 2.0, "gnmt": 7 / 6}[search.length_penalty] ** search.length_normalization
     score = math.log(0.36) / penalty + search.coverage_penalty * math.log(0.5)
     result = Translation("x", score, ["a", "b"], ["x", "</s>"], alignment, True)
     assert confidence_of(result, search) == pytest.approx(0.6)  # sqrt(0.9 * 0.4)
-    longer = dataclasses.replace(result, score=1e-7)  # above 0 by rounding alone
+    longer = dataclasses.replace(result, score=1e-7)  # above 0 only because of rounding
     assert confidence_of(longer, SearchOptions()) == 1.0
 
 

@@ -1,4 +1,4 @@
-"""Beam search against plain Python, and against every hypothesis there is."""
+"""Beam search compared with plain Python and with all possible hypotheses."""
 
 import modes
 import numpy as np
@@ -19,7 +19,7 @@ def options(width, exponent=1.0):
 
 
 def hypotheses_within(limit):
-    """How many there are: those that end at each step, and those that are cut."""
+    """Return the number of hypotheses: those that end at each step, and those that are cut."""
     return sum((VOCABULARY - 1) ** t for t in range(limit + 1)) if limit else 1
 
 
@@ -69,7 +69,7 @@ def test_the_width_chooses_the_method(width, method):
 
 
 def fixed(table):
-    """A step whose log-probs depend on the last token alone: `table[token + 1]`."""
+    """Return a search whose log-probs depend only on the last token: `table[token + 1]`."""
 
     def step(tokens, state):
         log_probs = ops.take(ops.log(ops.cast(table, "float32")), tokens + 1, axis=0)
@@ -88,7 +88,7 @@ def fixed(table):
 
 
 def test_a_finished_hypothesis_keeps_its_score_until_the_search_ends(run):
-    """It ends at once with odds of 0.6; the other goes on, always with token 0, and gets 0.4."""
+    """One ends at once with probability 0.6; the other continues with token 0 and gets 0.4."""
     always_0 = [1 - 2e-6, 1e-6, 1e-6]
     result = run(fixed([[0.4, 1e-6, 0.6], always_0, always_0, always_0]), np.array([6], "int32"))
     assert result.ids.tolist() == [[[2, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]]]
@@ -99,7 +99,7 @@ def test_a_finished_hypothesis_keeps_its_score_until_the_search_ends(run):
 
 @modes.graph_is_slow
 def test_a_finished_hypothesis_gives_way_to_better_ones(run):
-    """After token 0 two ways lead on that are better than to have ended at once."""
+    """After token 0, there are two continuations that are better than ending at once."""
     table = [[0.8, 0.1, 0.1], [0.4, 0.4, 0.2], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
     result = run(fixed(table), np.array([2], "int32"))
     assert result.ids.tolist() == [[[0, 0], [0, 1]]]
@@ -178,7 +178,7 @@ def test_rows_without_room_give_empty_finished_results(run):
 
 @pytest.mark.slow
 def test_a_wider_beam_is_never_worse_where_ends_are_certain(run):
-    """With every hypothesis as long as the limit, width only adds to what is compared."""
+    """If all hypotheses have the maximum length, a wider beam only adds candidates."""
     language = Language(20, seed=6)
     language.log_probs[..., END] = -30.0
     best = [
@@ -189,7 +189,7 @@ def test_a_wider_beam_is_never_worse_where_ends_are_certain(run):
 
 
 def test_a_state_of_any_structure_and_dtype_moves_with_its_hypothesis(run):
-    """The step remembers its own tokens in three shapes, and says so in the weights."""
+    """The step stores its tokens in the state in three forms and returns them as weights."""
 
     def step(tokens, state):
         last, (trail, flag) = state["last"], state["rest"]
@@ -240,7 +240,7 @@ def test_dtypes_are_those_of_the_contract(run):
 
 
 def test_a_long_search_of_a_model_sure_of_itself_stays_finite(run):
-    """Hundreds of steps with log-probs near the smallest that a float32 softmax gives."""
+    """Hundreds of steps with log-probs near the smallest that a float32 softmax returns."""
 
     def step(tokens, state):
         log_probs = ops.zeros((*ops.shape(tokens), 3)) + ops.convert_to_tensor([0.0, -100.0, -1e4])

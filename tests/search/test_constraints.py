@@ -1,4 +1,4 @@
-"""Rules around the step: minimum length, n-gram blocking, forced prefix; alone and together."""
+"""Rules for the step: minimum length, n-gram blocking, forced prefix; alone and combined."""
 
 import functools
 
@@ -30,7 +30,7 @@ EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 
 def language_of(chain, row, case):
-    """The row's language under the constraints of a case, in their order."""
+    """Return the row's language under the constraints of a case, in the order of the search."""
     settings, prefix = CASES[case]
     constraints = []
     if prefix:
@@ -107,7 +107,7 @@ def test_a_wide_beam_finds_every_hypothesis_that_keeps_to_them_and_no_other(case
 @pytest.mark.few(1)
 @EACH_CASE
 def test_a_beam_of_one_equals_greedy_search(case):
-    """`beam_search` itself, under the constraints that `search` puts around the step."""
+    """The beam is `beam_search` itself, with the constraints that `search` would apply."""
     chain = Chain(len(LIMITS), seed=4)
     options = SearchOptions(beam_width=1, **CASES[case][0])
 
@@ -160,7 +160,7 @@ def test_tokens_that_no_text_has_are_written_in_a_prefix_alone(run, width, prefi
 
 
 def test_n_gram_blocking_yields_where_it_would_leave_nothing(run):
-    """Of four tokens three are used up, and the end may not come yet."""
+    """Three of four tokens have been used, and the end is not allowed yet."""
     chain = Chain(3, seed=6)
     options = SearchOptions(beam_width=1, no_repeat_ngram=1, min_length=6)
     result = run_chain(run, search, chain, options, Given(np.array([6, 6, 6], "int32")))

@@ -1,4 +1,4 @@
-"""CTC in a search against every path of symbols, in NumPy float64."""
+"""CTC in a search, compared with all paths of symbols in NumPy float64."""
 
 import itertools
 
@@ -22,12 +22,12 @@ LOGITS = 2 * RANDOM.normal(size=(4, TIME, VOCABULARY))
 LENGTHS = np.array([TIME, 4, 2, 0])
 MASK = np.arange(TIME) < LENGTHS[:, None]
 LOG_PROBS = reference.log_softmax(LOGITS)
-LOG_PROBS[~MASK] = 7  # which nobody may read
+LOG_PROBS[~MASK] = 7  # must never be read
 TEXTS = [reference_ctc.texts(np.exp(LOG_PROBS[row, :length])) for row, length in enumerate(LENGTHS)]
 
 
 def joint(chain, row, weight):
-    """The log-probabilities of the next token, as `reference_search` takes them."""
+    """Return the log-probabilities of the next token in the form that `reference_search` uses."""
     of_attention = chain.after(row)
 
     def after(tokens):
@@ -45,7 +45,7 @@ def joint(chain, row, weight):
 
 def found_by(run, chain, options, limits, prefix=None):
     def add_ctc(step, state, limits, options, **places):
-        rows = tf.range(tf.shape(limits)[0])  # as many as a graph learns when it runs
+        rows = tf.range(tf.shape(limits)[0])  # known only when the graph runs
         places["source_mask"] = tf.gather(MASK, rows)
         places["ctc_log_probs"] = tf.gather(tf.constant(LOG_PROBS, tf.float32), rows)
         return search(step, state, limits, options, **places)
@@ -65,7 +65,7 @@ def test_every_prefix_has_the_probability_of_the_texts_that_begin_with_it(beam):
         if beam:
             state = tf.nest.map_structure(lambda leaf: tf.repeat(leaf[:, None], beam, 1), state)
         total = 0
-        for token, following in itertools.pairwise((2, *text)):  # 2, a label too, starts it
+        for token, following in itertools.pairwise((2, *text)):  # the start token 2 is also a label
             gained, state = step(tf.fill(shape, token), state)
             total += gained[..., following]
         return np.reshape(total, (4, -1))
@@ -134,7 +134,7 @@ def test_prefixes_and_rows_of_padding_change_no_other_row():
 
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_padding_changes_no_score_of_a_token_that_has_no_path(length):
-    """A text of as many tokens as frames can only end: the other tokens are log 0 in any batch."""
+    """After as many tokens as frames, only the end has a path: other tokens are log 0."""
     text = [LABELS[step % 2] for step in range(length)]
     scores = []
     for time in (length, TIME, 64):
@@ -167,7 +167,7 @@ def test_given_targets_get_the_score_of_their_paths(run):
 
 
 def plain_prefix_scores(log_probs, text, end):
-    """Log psi of the beginnings of a text, by algorithm 2 as it is printed, in float64."""
+    """Compute log psi of a text's prefixes with algorithm 2 as published, in float64."""
     scores, last = [], None
     log_n = np.full(len(log_probs) + 1, -np.inf)
     log_b = np.concatenate([[0], np.cumsum(log_probs[:, 0])])
@@ -191,7 +191,7 @@ def test_a_long_source_neither_underflows_nor_loses_digits(sharpness):
     random = np.random.default_rng(sharpness)
     logits = random.normal(size=(600, 30))
     text = random.integers(4, 30, 25).tolist()
-    for place, token in zip(range(10, 600, 24), text, strict=False):  # as an encoder that knows
+    for place, token in zip(range(10, 600, 24), text, strict=False):  # like a well-trained encoder
         logits[:, 0] += 0.05
         logits[place : place + 2, token] += 6
     log_probs = reference.log_softmax(sharpness / 4 * logits)

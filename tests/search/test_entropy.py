@@ -1,4 +1,4 @@
-"""What a search says of each token: in a beam's tests against NumPy, here where it is special."""
+"""Entropies of tokens in special cases; the tests of beam search compare them with NumPy."""
 
 import extract
 import numpy as np
@@ -15,7 +15,7 @@ from keras_bahdanau.search import SearchOptions, sample, search, search_model
 
 
 def of_distribution(log_probs):
-    """-sum q log q of what is left of a distribution, in float64."""
+    """Return -sum q log q of a renormalized distribution, in float64."""
     kept = np.array([one for one in log_probs if one > -np.inf])
     kept = kept - np.log(np.exp(kept).sum())
     return -(np.exp(kept) * kept).sum()
@@ -39,7 +39,7 @@ def test_entropy_is_that_of_numpy_in_nats():
 def test_what_is_forbidden_counts_for_nothing_and_one_sure_token_has_none():
     log_probs = np.log(np.array([[0.3, 0.1, 0.6], [0.3, 0.1, 0.6], [0.2, 0.7, 0.1]], "float32"))
     log_probs[0, 2] = log_probs[1, :2] = FORBIDDEN
-    log_probs[2] -= 200  # no probability is a float32
+    log_probs[2] -= 200  # its probabilities underflow in float32
     found = np.array(as_distribution(log_probs).entropy)
     np.testing.assert_allclose(found[0], of_distribution(np.log([0.75, 0.25])), rtol=1e-5)
     np.testing.assert_array_equal(found[1], 0)
@@ -67,7 +67,7 @@ def test_under_constraints_it_is_that_of_the_tokens_that_are_allowed(run, width)
         np.testing.assert_allclose(
             result.token_entropies[row, 0, :length], expected, rtol=1e-4, atol=1e-6
         )
-    assert result.token_entropies[0, 0, 0] == 0  # a token that was given
+    assert result.token_entropies[0, 0, 0] == 0  # a given token
 
 
 def test_a_draw_has_the_values_of_the_model_not_those_of_what_was_left_to_draw_from(run):
@@ -102,7 +102,7 @@ def test_values_of_tokens_are_those_of_the_whole_target_and_sum_to_its_log_proba
     options = SearchOptions(beam_width=2, max_length=4, length_normalization=0.0)
     result = search_model(model, source, options, start=2, end=3)
     ids, lengths, found, entropies = (
-        np.concatenate(getattr(result, name))  # of both beams, one below the other
+        np.concatenate(getattr(result, name))  # the rows of both beams
         for name in ("ids", "lengths", "token_log_probs", "token_entropies")
     )
     target_in = np.pad(ids, ((0, 0), (1, 0)), constant_values=2)[:, :-1]

@@ -1,4 +1,4 @@
-"""Greedy search against the same in plain Python."""
+"""Greedy search compared with greedy search in plain Python."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Searches under every constraint and penalty in LiteRT, with built-in operations."""
+"""Searches in LiteRT with every constraint and penalty, using built-in operations."""
 
 import numpy as np
 import pytest

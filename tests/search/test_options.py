@@ -1,4 +1,4 @@
-"""SearchOptions: what it takes, and what it says of the rest."""
+"""SearchOptions: the values that it accepts, and its errors for others."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Length penalties and the coverage penalty, against their equations in float64."""
+"""Length penalties and the coverage penalty, compared with their equations in float64."""
 
 import modes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Sampling against the exact distributions."""
+"""Sampling compared with the exact distributions."""
 
 import modes
 import numpy as np
@@ -66,7 +66,7 @@ def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
 def test_whole_hypotheses_come_as_often_as_they_should(settings):
-    """Chi-square over all of them; a right sampler fails at five deviations once in a million."""
+    """Chi-square test; a correct sampler exceeds five deviations once in a million cases."""
     times, limit, chain = 10, 3, Chain(2, seed=1)
     options = SearchOptions(beam_width=1000, seed=7, **settings)
     draws, rows = times * options.beam_width, np.repeat([0, 1], times)

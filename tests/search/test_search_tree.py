@@ -1,4 +1,4 @@
-"""The tree of a beam search against plain Python that keeps every beam."""
+"""The tree of a beam search, compared with plain Python that keeps every beam."""
 
 import modes
 import numpy as np
@@ -12,7 +12,7 @@ ALL = sum((VOCABULARY - 1) ** t for t in range(5))  # hypotheses of up to 4 toke
 
 
 def traced(language, row, limit, options, find=search):
-    """Result and tree of one row."""
+    """Return the result and the tree of one row."""
     recorder = TreeRecorder(options)
 
     def visited(*arguments, **places):
@@ -23,7 +23,7 @@ def traced(language, row, limit, options, find=search):
 
 
 def beams_of(language, row, limit, width, exponent):
-    """The beam after each step: lists of hypotheses."""
+    """Return the beams after each step, as lists of hypotheses."""
     after = language.after(row)
     beams = [[reference.Hypothesis((), 0.0, limit == 0)]]
     for _ in range(limit):

@@ -1,4 +1,4 @@
-"""The loop that leaves out sentences that are over: same results, fewer rows."""
+"""The loop that drops finished sentences: same results with fewer rows."""
 
 import functools
 

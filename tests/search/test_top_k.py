@@ -1,4 +1,4 @@
-"""The best tokens of a vocabulary, found by blocks: those of a full sort."""
+"""The best tokens of a vocabulary, found by blocks, equal those of a full sort."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ RANDOM = np.random.default_rng(0)
 @pytest.mark.parametrize(
     "vocabulary, count",
     [
-        (6, 4),  # ranked whole
-        (997, 5),  # a prime: no blocks
+        (6, 4),  # sorted as a whole
+        (997, 5),  # a prime number, so no blocks
         (2000, 1),
         (2000, 5),
         (6000, 12),
@@ -36,7 +36,7 @@ def test_they_are_those_of_a_full_sort(run, vocabulary, count, leading):
 @pytest.mark.parametrize("count", [1, 5])
 def test_tokens_that_no_text_has_are_not_taken(run, vocabulary, unwritten, count):
     log_probs = np.log(RANDOM.dirichlet(np.ones(vocabulary), (7,))).astype("float32")
-    log_probs[:4, unwritten] = 0.0  # the best ones
+    log_probs[:4, unwritten] = 0.0  # the highest scores
 
     def best(one):
         return top_k_tokens(tf.ensure_shape(one, (7, vocabulary)), count, unwritten)

@@ -1,4 +1,4 @@
-"""Numbers of things in messages and progress lines."""
+"""Counted things in messages and progress lines."""
 
 from keras_bahdanau.cli.training_files import report_held_out
 from keras_bahdanau.data.shards.ordered_work import report_rate

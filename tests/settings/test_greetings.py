@@ -1,4 +1,4 @@
-"""Lines of libraries do not reach the screen."""
+"""Messages that libraries print do not reach the screen."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Guessed names lead to the right ones: names of packages, keywords, values, options, commands."""
+"""Misspelled names suggest the right ones: packages, keywords, values, options, commands."""
 
 import dataclasses
 import inspect

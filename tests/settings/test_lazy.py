@@ -1,4 +1,4 @@
-"""Classes that Keras finds by name, in new processes: whoever loads a file has used nothing yet."""
+"""Keras finds classes by name in new processes, even if nothing was used before loading a file."""
 
 import ast
 import importlib
@@ -36,7 +36,7 @@ print(type(keras.saving.load_model(sys.argv[3])).__name__)
 
 
 def registered_classes():
-    """Yield (module, class) of each class in the package with the decorator of Keras."""
+    """Yield (module, class) for each class in the package that has Keras's decorator."""
     for path in ROOT.rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             decorators = [ast.unparse(item) for item in getattr(node, "decorator_list", ())]
@@ -84,7 +84,7 @@ def test_an_import_that_fails_leaves_the_hook_for_the_next(tmp_path, monkeypatch
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Paths of a Functional model, and of a model that `ModelCheckpoint` saved."""
+    """Paths of a Functional model and of a model saved by `ModelCheckpoint`."""
     folder = tmp_path_factory.mktemp("models")
     query, values = keras.Input((4, 6)), keras.Input((5, 3))
     attention = kb.layers.LuongAttention(window=kb.layers.LocalPredictive(width=2))

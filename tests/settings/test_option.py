@@ -1,4 +1,4 @@
-"""The form of an option: checks, and what follows from a field."""
+"""Options: their checks, and what is derived from a field."""
 
 import dataclasses
 import inspect

@@ -1,4 +1,4 @@
-"""Options that were removed: files that hold them at their off values are read."""
+"""Removed options: files that contain them with values that turn them off are still read."""
 
 import dataclasses
 

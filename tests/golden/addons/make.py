@@ -1,4 +1,4 @@
-"""Write checkpoints of TensorFlow Addons and of two tutorials, and what these models answer.
+"""Write checkpoints of TensorFlow Addons and of two tutorials, and the answers of these models.
 
     PYTHON_OF_ADDONS tests/golden/addons/make.py tests/golden/addons
 
@@ -28,7 +28,7 @@ class Encoder(tf.Module):
     def __init__(self, recurrent):
         super().__init__()
         self.embedding = layers.Embedding(VOCABULARY, EMBEDDING)
-        self.lstm_layer = recurrent  # the name that the tutorial of Addons has for it
+        self.lstm_layer = recurrent  # the name used in the Addons tutorial
 
     def __call__(self, source, mask):
         return self.lstm_layer(self.embedding(source), mask=mask)
@@ -45,7 +45,7 @@ class Decoder(tf.Module):
 
 
 class AddonsModel(tf.Module):
-    """Encoder and decoder, and from one to the other a tanh layer, the states or nothing."""
+    """Encoder and decoder, connected by a tanh layer, by the states, or not at all."""
 
     def __init__(self, recurrent, cell, mechanism, bridge, **wrapper):
         super().__init__()
@@ -102,13 +102,13 @@ class AddonsModel(tf.Module):
 
 
 def cut(ids):
-    """The tokens up to the end, if they end."""
+    """Return the tokens up to the end token, or all tokens if there is none."""
     ids = ids.tolist()
     return ids[: ids.index(END) + 1] if END in ids else ids
 
 
 class Additive(layers.Layer):
-    """Additive attention as the tutorial of 2019 has it: three dense layers with biases."""
+    """Additive attention as in the 2019 tutorial: three dense layers with biases."""
 
     def __init__(self):
         super().__init__()
@@ -120,7 +120,7 @@ class Additive(layers.Layer):
 
 
 class Tutorial2019(tf.Module):
-    """Encoder and decoder of the tutorial of 2019, whose GRU begins anew at each step."""
+    """Encoder and decoder of the 2019 tutorial, whose GRU restarts at each step."""
 
     restarts = True
 
@@ -146,7 +146,7 @@ class Tutorial2019(tf.Module):
         return np.concatenate([self._logits_of(row) for row in range(len(SOURCE))])
 
     def _logits_of(self, row):
-        """Of one source without padding, which these models would read."""
+        """Compute the logits of one source without padding, which these models don't mask."""
         source = SOURCE[row : row + 1, : np.count_nonzero(SOURCE[row])]
         values, state = self.encode(source)
         steps = []
@@ -157,7 +157,7 @@ class Tutorial2019(tf.Module):
 
 
 class Scored(layers.Layer):
-    """Additive attention as the tutorial of 2021 has it: Keras' layer behind two projections."""
+    """Additive attention as in the 2021 tutorial: Keras's layer after two projections."""
 
     def __init__(self):
         super().__init__()
@@ -169,7 +169,7 @@ class Scored(layers.Layer):
 
 
 class Tutorial2021(Tutorial2019):
-    """Encoder and decoder of the tutorial of 2021: attention behind the GRU."""
+    """Encoder and decoder of the 2021 tutorial, with attention after the GRU."""
 
     def __init__(self):
         super().__init__()
@@ -184,13 +184,13 @@ class Tutorial2021(Tutorial2019):
 
 
 class Tutorial2019Mended(Tutorial2019):
-    """The same as users have mended it: the GRU goes on from its state."""
+    """The 2019 tutorial with a fix by its users: the GRU continues from its state."""
 
     restarts = False
 
 
 def recurrent(kind, both=False):
-    """A recurrent layer of the encoder: as wide as the decoder, or of two directions."""
+    """Return a recurrent layer for the encoder: as wide as the decoder, or bidirectional."""
     layer = kind(ENCODER if both else UNITS, return_sequences=True, return_state=True)
     return layers.Bidirectional(layer) if both else layer
 
@@ -257,9 +257,9 @@ CASES = {
 
 
 def randomize(variables, random):
-    """Give every weight a value of its own, so that none goes unnoticed."""
+    """Give every weight a different value, so that no weight can be missed."""
     for variable in variables:
-        base = variable.numpy() if variable.shape.rank == 0 else 0.0  # g and r: near their initials
+        base = variable.numpy() if variable.shape.rank == 0 else 0.0  # g and r: near initial values
         noise = random.normal(0, 0.1 if variable.shape.rank == 0 else 0.6, variable.shape)
         variable.assign(base + noise)
 
@@ -270,7 +270,7 @@ def main(folder):
     random = np.random.default_rng(20)
     for name, new in CASES.items():
         model = new()
-        model.logits()  # makes the variables
+        model.logits()  # creates the variables
         randomize(model.trainable_variables, random)
         fc = model.decoder.fc
         fc.kernel.assign(0.4 * fc.kernel)

@@ -4,7 +4,8 @@
 
 runs in an environment with tensorflow-cpu 2.15, attention 5.0.0 and keras-self-attention 0.51.0
 (the last two installed with `--no-deps`). ATTENTION_KERAS is the folder of `attention.py` in a
-clone of thushv89/attention_keras. Weights and inputs have three decimals, so JSON holds them all.
+clone of thushv89/attention_keras. Weights and inputs have three decimals, so JSON stores them
+exactly.
 """
 
 import json
@@ -37,8 +38,8 @@ def rounded(array):
 
 
 def answers(layer, inputs=INPUTS, **arguments):
-    """Weights of a layer, and its outputs."""
-    layer(inputs, **arguments)  # makes the weights
+    """Return the weights of a layer and its outputs."""
+    layer(inputs, **arguments)  # creates the weights
     layer.set_weights([draw(*array.shape) for array in layer.get_weights()])
     outputs = layer(inputs, **arguments)
     outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
@@ -47,7 +48,7 @@ def answers(layer, inputs=INPUTS, **arguments):
 
 
 class HiddenPooling(Layer):
-    """W, b and u, as tutorials of hierarchical attention have them."""
+    """A layer with W, b and u, as in tutorials on hierarchical attention."""
 
     def __init__(self, use_bias=True, column=False):
         super().__init__()
@@ -66,7 +67,7 @@ class HiddenPooling(Layer):
 
 
 class ColumnPooling(Layer):
-    """W and b, as tutorials of one LSTM and attention have them; b has a row for each step."""
+    """A layer with W and b, as in tutorials with one LSTM and attention; b has a row per step."""
 
     def __init__(self, bias, activation=K.tanh):
         super().__init__()
@@ -87,7 +88,7 @@ def of_attention():
 
 
 def write_model(folder):
-    """A whole model with the layer, as users have it on disk; returns its answers."""
+    """Write a whole model with the layer, as users have it on disk. Return its answers."""
     model = tf.keras.Sequential(
         [
             tf.keras.Input((IDS.shape[1],), dtype="int32"),
@@ -125,7 +126,7 @@ def of_self_attention():
         cases[name] = {"arguments": arguments, **answers(layer)}
     layer = ksa.SeqSelfAttention(UNITS, return_attention=True)
     cases["masked"] = answers(layer, mask=tf.constant(MASK))
-    alone = layer(INPUTS[1:, :4])  # the row that is padded, alone
+    alone = layer(INPUTS[1:, :4])  # the padded row by itself
     cases["masked"]["alone"] = [rounded(output) for output in alone]
     weighted = ksa.SeqWeightedAttention
     cases["weighted"] = answers(weighted(return_attention=True))
@@ -144,7 +145,7 @@ def of_self_attention():
 
 def of_attention_keras(folder):
     sys.path.insert(0, folder)
-    sys.modules.pop("attention")  # of the other package
+    sys.modules.pop("attention")  # the other package's module
     from attention import AttentionLayer
 
     encoder, decoder = tf.constant(VALUE), tf.constant(QUERY)
