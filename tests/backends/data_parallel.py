@@ -1,6 +1,7 @@
-"""Train on JAX with two devices, each with half of every batch; run by the Python of JAX's tests.
+"""Train on JAX with one device, or with two that each get half of every batch.
 
-`python data_parallel.py FOLDER DEVICES` writes the losses and a .keras file to FOLDER.
+Run with the Python of the JAX environment: `python data_parallel.py FOLDER DEVICES` writes the
+losses and a .keras file to FOLDER.
 """
 
 import json

@@ -1,9 +1,10 @@
 """Compare gradients of loops over time on JAX: `layers.deferred_scan` and JAX alone.
 
-`python scan_gradients.py POLICY [NAMES]`, run by the Python of JAX's tests, prints as JSON, for
-each decoder cell and reader: the largest differences of an output and of a gradient, relative to
-the largest element of each array, and the number of products whose factors get their gradients
-after a loop. `python scan_gradients.py second` prints the difference of a second derivative.
+Run with the Python of the JAX environment: `python scan_gradients.py POLICY [NAMES]` prints as
+JSON, for each decoder cell and reader, the largest differences of an output and of a gradient,
+relative to the largest element of each array, and the number of products whose factors get their
+gradients after a loop. `python scan_gradients.py second` prints the difference of a second
+derivative.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from keras_bahdanau.layers import deferred_scan
 from keras_bahdanau.layers.names import PARALLEL_CELLS
 from keras_bahdanau.layers.readers.reader import ScannedRNN
 
-# Without cells that use Keras's own seeds, which no loop on JAX can advance.
+# Without cells that use Keras' own seeds, which no loop on JAX can advance.
 CELLS = [name for name in step_cells.DECODER_CELLS if "draws" not in name]
 READERS = [x for x in step_cells.READERS if "draws" not in x and x not in PARALLEL_CELLS]
 READERS = [f"reader {name}" for name in READERS]

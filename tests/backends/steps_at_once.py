@@ -1,6 +1,7 @@
-"""Train on JAX with loops that take one step or several at a time; run by JAX's Python.
+"""Train on JAX with loops of one step and of several steps per pass.
 
-`python steps_at_once.py` prints both lists of losses as JSON. Dropout draws inside the loops.
+Run with the Python of the JAX environment: `python steps_at_once.py` prints both lists of losses as
+JSON. Dropout draws inside the loops.
 """
 
 import json

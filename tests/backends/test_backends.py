@@ -168,7 +168,7 @@ def parallel(tmp_path_factory):
 
 
 def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
-    """As on a GPU; 5 source positions and 6 target positions are not multiples of four."""
+    """GPUs use such loops; 5 source and 6 target positions are not multiples of four."""
     python = python_of("jax")
     if python is None:
         pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
@@ -189,7 +189,7 @@ def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
 
 
 def test_a_forecaster_trains_and_predicts_as_on_tensorflow(tmp_path, backend):
-    """Teacher forcing, metrics, a mask, and missing values in inputs and targets."""
+    """This covers teacher forcing, metrics, a mask, and missing values in inputs and targets."""
     answers = {}
     for name in (backend, "tensorflow"):
         path = tmp_path / f"{name}.npz"

@@ -1,4 +1,4 @@
-"""Work of one backend on the models in the table; run by that backend's Python.
+"""Run the models in the table on one backend, with the Python of its environment.
 
 `python worker.py write FOLDER` makes, calls, searches, trains and saves each model, and writes the
 answers to FOLDER/BACKEND. `python worker.py load FOLDER` loads what all backends have saved. Names

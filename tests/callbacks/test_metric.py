@@ -23,7 +23,7 @@ def wide(toy_translator):
 
 @pytest.mark.slow
 def test_a_source_counts_once_with_the_nearest_of_its_answers(wide):
-    """ "fünf" contains no word of "x y z", so all three are errors."""
+    """The output "fünf" contains no word of "x y z", so all three words are errors."""
     assert MetricCallback(wide, PAIRS).measure() == 50
     assert MetricCallback(wide, PAIRS, "per").measure() == pytest.approx(100 * 3 / 5)
 

@@ -152,7 +152,7 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     low, high = scores["exact_interval"]
     assert low <= scores["exact"] <= high
     assert "sentences   65, 52 different" in report
-    assert "source symbols" in report  # of features and stem
+    assert "source symbols" in report  # features and letters count
     assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
     assert "no source contains a symbol" not in command.err
     (tmp_path / "plain.tsv").write_text("".join(f"{one}\t{form}\n" for one, form, _ in rows()))

@@ -1284,7 +1284,7 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     texts, words, heading, *rows, written = answer.out.splitlines()
     count, _, share, *_ = texts.split()
     assert int(count) == len(pairs) and texts.endswith("(exact >= 100)")
-    # The model is right for nearly all references in its own language, which are half of them.
+    # The model is right for nearly all references in its own language, half of the total.
     assert 45 < float(share.rstrip("%")) < 50.5
     assert "words" in words and heading.split() == ["AUC", "ECE", "Brier"]
     assert [row.split()[:2] for row in rows] == [

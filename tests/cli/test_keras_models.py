@@ -48,7 +48,7 @@ class Unregistered(L.Layer):
 def test_what_keras_does_not_load_is_one_line_with_its_remedy(tmp_path, layer, message):
     path = tmp_path / "model.keras"
     keras.Sequential([keras.Input((2,)), layer()]).save(path)
-    if layer is Unregistered:  # like in another process, where the class is not defined
+    if layer is Unregistered:  # as in another process, where the class is not defined
         with zipfile.ZipFile(path) as archive:
             files = {name: archive.read(name) for name in archive.namelist()}
         files["config.json"] = files["config.json"].replace(b"Unregistered", b"Unheard")

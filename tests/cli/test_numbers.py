@@ -66,7 +66,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(files, monkeypatch, capsys):
-    """`command(*arguments)`: exit code and standard error of a command without TensorFlow."""
+    """`command(*arguments)`: exit code and errors of a command that must not load TensorFlow."""
 
     def load_tensorflow(*_, **__):
         raise AssertionError("TensorFlow is loaded")
@@ -122,7 +122,7 @@ def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
 
 
 def test_models_of_other_inputs_are_not_compared(command):
-    """Nor is a tag removed from inputs that are not text."""
+    """Also, a tag is not removed from inputs that are not text."""
     lines, files = "good.en good.de --model card.keras", "good.tsv --model files.keras"
     Path("good.tsv").write_text("good.en\tone\n")
     for arguments, found, own in (

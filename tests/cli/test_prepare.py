@@ -67,7 +67,8 @@ def test_a_vocabulary_that_is_given_keeps_the_place_of_its_features(run, tmp_pat
     path = tmp_path / "one" / "card.json"
     card = json.loads(path.read_text())
     config = card["source"]["config"]
-    assert config.pop("feature_place") == "first"  # as for tags and in older versions
+    # Tags are placed first, as all features were in older versions.
+    assert config.pop("feature_place") == "first"
     config |= place
     write_sealed_json(path, card)
     run("--out", "two", "--vocabulary", "one")

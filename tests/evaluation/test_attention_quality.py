@@ -48,7 +48,7 @@ SHARP = reading([1, 0, 0], [0, 1, 0], [0, 0, 1])
 
 
 def test_entropy_by_hand():
-    """Uniform over three positions, uniform over two, and sharp."""
+    """The rows are uniform over three positions, uniform over two, and sharp."""
     wide = reading([1 / 3] * 3, [0.5, 0.5, 0], [0, 0, 1])
     nats, share = attention_entropy([wide])
     assert nats == pytest.approx((np.log(3) + np.log(2)) / 3, rel=1e-6)

@@ -202,7 +202,7 @@ def test_a_source_with_several_answers_is_decoded_and_counted_once(translator):
 
 
 def test_accuracy_of_the_best_few_has_them_all(translator):
-    """The second-best text for the first source, and a text outside the two best for the second."""
+    """References: the first source's second-best text, and a text outside the second's two best."""
     best, second = translator.translate_nbest(["a b c"], 2)[0]
     pairs = [("a b c", second.text), ("b", "q")]
     measured = evaluate(translator, pairs, metrics=("exact", "top2"))
@@ -294,7 +294,8 @@ def test_a_text_may_have_more_tokens_than_its_source_has_positions(toy_source):
 
 @pytest.mark.slow
 def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):
-    search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # only "b" is shorter
+    # Only "b" is short enough.
+    search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)
     measured = evaluate(translator, PAIRS, search=search)
     assert (measured.too_long, measured.skipped) == (3, 0)
     assert "3 with one that is too long" in str(measured)

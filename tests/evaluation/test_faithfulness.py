@@ -176,7 +176,7 @@ def exact_classifier():
     vectors[1], vectors[2] = (1, 0, 1, 0), (0, 1, 1, 0)
     embedding.set_weights([vectors])
     kernel = np.zeros((4, 5))
-    kernel[2, 0] = 3  # u_t is 1 where the third element is
+    kernel[2, 0] = 3  # u_t is 1 where the third element is 1
     for weight, array in zip(pooling.attention.score.weights, (kernel, np.zeros(5)), strict=True):
         weight.assign(array)
     pooling.query_vector.assign([[6, 0, 0, 0, 0]])

@@ -16,7 +16,8 @@ from keras_bahdanau.evaluation.importance import (
     uniform,
 )
 
-SHARES = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 5.0, 0.0, 0.0]])  # of log p, for each position
+# The contribution of each position to log p.
+SHARES = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 5.0, 0.0, 0.0]])
 MASK = np.array([[True, True, True, False], [True, True, False, False]])
 
 

@@ -55,7 +55,7 @@ def test_a_place_has_all_words_before_it_on_its_left(join):
 
 def test_a_part_has_the_words_between_its_places(join):
     words = list("abcdef")
-    samples = np.repeat(np.arange(6), 100)  # a word is 100 samples of its number
+    samples = np.repeat(np.arange(6), 100)  # each word is 100 samples of its number
     cut_everywhere = join.Recording(words, samples, [(n, 100 * n) for n in range(1, 6)])
     whole = join.Recording(words, samples, [])
     random = np.random.default_rng(0)

@@ -81,7 +81,7 @@ def test_the_canvases_are_those_of_the_demo(example):
 
 @pytest.mark.slow
 def test_the_model_in_the_repository_reads_canvases():
-    """With a seed other than those of training and test; half of the handwriting is new."""
+    """The seed differs from those of training and test; half of the handwriting is new."""
     pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
     from keras_bahdanau.exporters import LiteRTPipeline
 

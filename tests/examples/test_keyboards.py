@@ -93,7 +93,7 @@ def test_the_commands_of_the_page_train_score_and_export(command, tmp_path):
 
 @pytest.fixture(scope="module")
 def visit(tmp_path_factory):
-    """What a user sees who types a name into the page; see `keyboard_page.mjs`."""
+    """The results of typing a name into the page; see `keyboard_page.mjs`."""
     if LACKING:
         pytest.skip(f"needs {LACKING}")
     folder = tmp_path_factory.mktemp("server")

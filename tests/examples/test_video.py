@@ -1,4 +1,4 @@
-"""The video example: the sentence describes the movement; a training run at toy size."""
+"""The video example: sentences that match the movements, and a training run at toy size."""
 
 import itertools
 import json

@@ -60,7 +60,8 @@ def test_bleu_by_length_counts_in_halves_of_the_median():
 
     from keras_bahdanau.demo import Example
 
-    lengths = [4] * 20 + [8] * 50 + [16] * 20 + [40] * 5  # the few of length 40 are left out
+    # The few sentences of length 40 are left out of the result.
+    lengths = [4] * 20 + [8] * 50 + [16] * 20 + [40] * 5
     test = [Example("s " * n, "a b c d", frozenset(), frozenset()) for n in lengths]
     corpus = corpora.Corpus("toy", "", [], test, 0, 1, "none")
     texts = ["a b c d"] * 70 + ["e"] * 25

@@ -127,7 +127,7 @@ def on_jax():
 def test_what_another_backend_trains_is_a_translator_again(
     on_jax, toy_translator, tmp_path, capsys
 ):
-    """Here TensorFlow trains it and accepts batches of one shape from such a dataset."""
+    """In this test, TensorFlow takes the place of the other backend, with batches of one shape."""
     corpus, first = tmp_path / "pairs.tsv", tmp_path / "first.keras"
     corpus.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
     toy_translator.save(first)

@@ -1,4 +1,4 @@
-"""Parts of a corpus: pieces that cover the whole part, and outputs that keep its columns."""
+"""Parts of a corpus: pieces that cover the whole part, and outputs that keep the input's data."""
 
 import datetime
 import decimal

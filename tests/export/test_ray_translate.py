@@ -216,7 +216,7 @@ def sentence(number):
 
 @pytest.fixture
 def cluster():
-    """Environment and mark of Ray's processes, which are found by it and killed at the end."""
+    """Environment of Ray's processes and a mark in it, by which they are found and killed."""
     mark = f"keras_bahdanau_test={uuid.uuid4().hex}"
     name, value = mark.split("=")
     # Ray lowers its workers' priority; they would starve on a busy machine.

@@ -1,4 +1,4 @@
-"""What an export reports about its artefact: agreement with Keras, size, speed and quality."""
+"""The report of an export on its artefact: agreement with Keras, size, speed and quality."""
 
 import dataclasses
 import json
@@ -207,7 +207,7 @@ def test_a_file_for_short_translations_is_compared_with_short_ones(toy_translato
 
 
 class ShortSighted(Exporter):
-    """An artefact with a lower length limit, which gives Keras's answers at that limit."""
+    """An artefact with a lower length limit, which gives Keras' answers at that limit."""
 
     artefact = "short-sighted"
     recognizes = destination = write = check = add_parity = describe = None

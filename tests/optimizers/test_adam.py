@@ -1,4 +1,4 @@
-"""Adam with one kernel per update gives the same weights as Keras's class."""
+"""Adam with one kernel per update gives the same weights as Keras' class."""
 
 import keras
 import numpy as np

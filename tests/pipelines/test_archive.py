@@ -104,7 +104,8 @@ def test_new_search_options_leave_the_file_whole(saved, tmp_path):
 
 def test_new_search_options_reach_the_file_of_a_link(saved, tmp_path):
     (tmp_path / "store").mkdir()
-    file, link = tmp_path / "store" / "0a1b2c", tmp_path / "link.keras"  # a name as in caches
+    # The file has a name like those in caches.
+    file, link = tmp_path / "store" / "0a1b2c", tmp_path / "link.keras"
     file.write_bytes(saved.read_bytes())
     link.symlink_to(file)
     write_search(link, dataclasses.asdict(kb.SearchOptions(beam_width=3)))

@@ -20,7 +20,7 @@ PHONEMES = {"preset": "characters", "attention_units": 8, "epoch_steps": 10, "ep
 
 @pytest.fixture(scope="module", params=[(PAIRS, LETTERS), (SPACED, PHONEMES)], ids=["a", "a b"])
 def translator(request, tmp_path_factory):
-    """Two translators: letters to letters, and letters to symbols separated by spaces."""
+    """A translator from letters to letters, or from letters to symbols separated by spaces."""
     pairs, options = request.param
     options = kb.training.TrainingOptions(copy=True, ema_momentum=0.0, **options, **SIZES)
     run = tmp_path_factory.mktemp("copied") / "run"

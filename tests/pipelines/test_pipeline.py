@@ -139,8 +139,7 @@ def test_what_is_no_list_of_frames_is_refused(pipeline):
 
 def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     expected, vocabulary = pipeline.decode(INPUTS), pipeline.target.vocabulary_size
-    # Two rows of two hypotheses of up to 6 tokens over 9 positions fit, or four with 2 or 0
-    # positions.
+    # Two rows (of two hypotheses of up to 6 tokens over 9 positions) fit, or four of 2 or 0.
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 2 * 6 * 9))
     lengths = np.array([5, 0, 2, 9])
 

@@ -63,7 +63,7 @@ def test_a_text_begins_with_the_whole_tokens_of_its_prefix(model_type):
         if "<unk>" not in expected:
             assert result.text.startswith(prefix.rstrip() if model_type == "word" else prefix)
 
-    # Split the prefix like the signatures of a SavedModel.
+    # Split the prefix as the signatures of a SavedModel do.
     ids, longer = _split_prefix(translator, tf.constant([*tokens]))
     expected = np.pad(translator.prefix_ids([*tokens], 9), [(0, 0), (0, 1)])  # for the end token
     np.testing.assert_array_equal(ids, expected)

@@ -220,7 +220,7 @@ def test_draws_depend_on_the_seed_and_the_sentence_alone(toy_translator):
 
 @pytest.mark.slow
 def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
-    """With a prefix that contains an out-of-vocabulary character."""
+    """The prefix contains an out-of-vocabulary character."""
     plain, copying = (
         kb.SearchOptions(beam_width=2, replace_unknown=replaced) for replaced in (False, True)
     )

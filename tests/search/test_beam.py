@@ -240,7 +240,7 @@ def test_dtypes_are_those_of_the_contract(run):
 
 
 def test_a_long_search_of_a_model_sure_of_itself_stays_finite(run):
-    """Hundreds of steps with log-probs near the smallest that a float32 softmax returns."""
+    """The search takes hundreds of steps, with log-probs near the smallest of a float32 softmax."""
 
     def step(tokens, state):
         log_probs = ops.zeros((*ops.shape(tokens), 3)) + ops.convert_to_tensor([0.0, -100.0, -1e4])

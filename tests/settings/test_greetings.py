@@ -1,4 +1,4 @@
-"""Messages that libraries print do not reach the screen."""
+"""Greetings of libraries do not reach the screen; their other messages do."""
 
 import os
 import threading

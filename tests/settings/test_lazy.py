@@ -36,7 +36,7 @@ print(type(keras.saving.load_model(sys.argv[3])).__name__)
 
 
 def registered_classes():
-    """Yield (module, class) for each class in the package that has Keras's decorator."""
+    """Yield (module, class) for each class in the package that has Keras' decorator."""
     for path in ROOT.rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             decorators = [ast.unparse(item) for item in getattr(node, "decorator_list", ())]

@@ -275,7 +275,7 @@ def jpeg_bombs():
 
 
 def test_what_stands_behind_a_photo_does_not_count():
-    """For example, a phone's film, which contains the two bytes of a scan marker by chance."""
+    """A phone's film, for example, contains the two bytes of a scan marker by chance."""
     content = file_of(np.uint8(np.eye(40, 60) * 255), "JPEG")
     behind = content + b"\xff\xda\x5a" * 1000
     plain, longer = (

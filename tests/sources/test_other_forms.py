@@ -159,7 +159,7 @@ def test_without_soundfile_the_extra_is_named(monkeypatch):
 
 @pytest.mark.parametrize("orientation", range(1, 10))
 def test_a_png_file_is_turned_as_its_exif_asks_and_as_a_jpeg_file_is(orientation, tmp_path):
-    """9 is not an orientation."""
+    """The value 9 is not an orientation."""
     smooth = np.add.outer(3 * np.arange(16), 7 * np.arange(32)).astype(np.uint8)
     exif, files = PIL.Image.Exif(), []
     exif.endian, exif[274] = "<" if orientation % 2 else ">", orientation

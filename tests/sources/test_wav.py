@@ -1,4 +1,4 @@
-"""WAV files in a graph: every sample format, compared with Python's `wave`, and every damage."""
+"""WAV files in a graph: every sample format, as read by Python's `wave`, and damaged files."""
 
 import io
 import struct

@@ -67,7 +67,7 @@ def test_frequent_syllables_are_tokens_of_a_vocabulary_of_graphemes():
 @pytest.mark.few(1)
 @pytest.mark.parametrize("model_type", ["char", "bpe", "word"])
 def test_texts_come_back_in_the_composed_form_of_unicode(model_type):
-    """The form that `unicodedata` gives, for text in which each letter has at most one mark."""
+    """The form is that of `unicodedata`, for text in which each letter has at most one mark."""
     draw = random.Random(5)
     syllables = [chr(draw.randrange(0xAC00, 0xD7A4)) for _ in range(300)]
     letters = [*"aeio", "ñ", "É", "ü", "ệ", "が", f"q{ACUTE}", f"e{ACUTE}", "ァ"]

@@ -141,7 +141,7 @@ def test_draws_are_as_frequent_as_sentencepieces_own(subwords, alpha):
 
 @pytest.mark.parametrize("settings", [{}, {"byte_fallback": True}, {"split_by_whitespace": False}])
 def test_next_to_no_chance_splits_as_the_model_does(settings):
-    """For any text, and for models that `Subwords.train` does not make."""
+    """This holds for any text, and for models that `Subwords.train` does not make."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES),

@@ -125,7 +125,7 @@ def test_both_sides_name_tokens_alike(subwords, texts):
 
 @pytest.mark.few(1)
 def test_both_sides_spell_ids_alike(subwords, texts):
-    """For the ids of the texts, and for random ids, some of them special or out of range."""
+    """The ids are those of the texts, and random ones, some of them special or out of range."""
     size = (len(texts), 20)
     wild = np.random.default_rng(1).integers(-3, subwords.vocabulary_size + 3, size)
     for ids in (padded(subwords.encode(texts)).numpy(), wild):

@@ -93,7 +93,7 @@ def test_there_are_as_many_spans_as_tokens(subwords):
 
 
 def test_pieces_know_the_bytes_that_they_stand_for(sides):
-    """For strings and for bytes: é has two bytes."""
+    """The spans are equal for strings and for bytes; é has two bytes."""
     for sentence in ("té cat", "té cat".encode()):
         pieces = sides[0].pieces(sentence)
         assert [piece.piece for piece in pieces] == [*"▁té▁cat"]

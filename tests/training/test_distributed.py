@@ -246,7 +246,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(folder):
-    """(losses, history) of one process that uses Keras's `fit`."""
+    """(losses, history) of one process that uses Keras' `fit`."""
     return trained_together(1, folder)
 
 
@@ -348,7 +348,7 @@ def test_the_workers_of_a_killed_parent_end_within_seconds(tmp_path):
 def is_at_work(number):
     stat = Path(f"/proc/{number}/stat")
     try:
-        return ") Z" not in stat.read_text()  # not a process that nobody has waited for
+        return ") Z" not in stat.read_text()  # a zombie process is not at work
     except (FileNotFoundError, ProcessLookupError):
         return False
 

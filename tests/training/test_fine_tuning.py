@@ -55,7 +55,7 @@ def drafted(options, pairs, source=None, target=None, symbols=()):
 
 
 def adapted(path, asked, pairs=NEW, given=(None, None), symbols=()):
-    """Return the (`Adaptation`, source, target, model) that a training run starts with."""
+    """Return (`Adaptation`, source, target, model) as at the start of a training run."""
     initial = initial_model(Run(path.with_name("new")), path)
     old = Adaptation(initial)
     options = resolve(initial.inherited(asked))
@@ -202,7 +202,7 @@ def test_the_weights_of_a_frozen_part_are_not_trained(model_file):
     "alone, longest, window", [(False, None, 200), (True, 150, 200), (True, 300, 300)]
 )
 def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, longest, window):
-    """Even if the last training run had shorter targets than the run before it."""
+    """The window never shrinks, even if the last training run had shorter targets."""
     sizes = {"units": 4, "embedding_units": 4, "encoder_units": 4, "heads": 1}
     sizes |= {"depth": 1, "decoder_depth": 2, "feed_forward_units": 4}
     side = Subwords.train(["eins zwei"], 30, exact=False)
@@ -218,7 +218,7 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     states = after.decoder.cell.stack.state_sizes
     assert states == ((window * 4, window * 4, window),) * 2
     saved = type(after).from_config(after.get_config())
-    for one in (after, saved):  # in a search and after a file
+    for one in (after, saved):  # in a search, and restored from its config
         state = one.initial_state(one.encode(source_of(side).batch(["eins"])))
         shapes = [tuple(part.shape) for part in keras.tree.flatten(state.cell)]
         assert shapes == [(1, window * 4), (1, window * 4), (1, window)] * 2
@@ -266,7 +266,7 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
 
 @pytest.mark.parametrize("rate", [0.0, 0.2])
 def test_recurrent_dropout_stays_or_stays_away(tmp_path, model_file, rate):
-    """Keras's own layers don't support it, so an encoder that uses it has other layers."""
+    """Keras' own layers don't support it, so an encoder that uses it has other layers."""
     options = TrainingOptions(recurrent_dropout=rate, dropout=0.3)
     path = tmp_path / "run" / "translator.keras"
     initial = InitialModel(path, "lines", options.resolved(), "small")

@@ -209,7 +209,8 @@ def test_a_training_infers_hard_alignment_and_resumes_with_it(tmp_path):
     file = train(SOUNDS, SOUNDS, tmp_path / "run", options, say=lines.append, verbose=0)
     assert any(line.startswith("hard_alignment first-monotonic") for line in lines)
     assert isinstance(kb.Translator.load(file).model.decoder, kb.HardDecoder)
-    (tmp_path / "run" / "checkpoint.weights.h5").unlink()  # like a run killed before it
+    # Like a run that was killed before its first checkpoint.
+    (tmp_path / "run" / "checkpoint.weights.h5").unlink()
     train(SOUNDS, SOUNDS, tmp_path / "run", options, verbose=0)
 
 

@@ -404,7 +404,7 @@ def test_the_small_can_have_any_encoder(encoder):
 @pytest.mark.slow
 @pytest.mark.parametrize(("longest", "window"), [(40, 128), (200, 200)])
 def test_a_transformer_keeps_as_many_steps_as_a_target_of_its_training_has(longest, window):
-    """At least 128. One block sees no further back, so a forgotten token changes nothing."""
+    """The window is at least 128. One block sees no further, so forgotten tokens have no effect."""
     one = {**SIZES, "depth": 1, "decoder_depth": 1}
     options = TrainingOptions(preset="transformer-tiny", max_length=longest, **one).resolved()
     model = compiled_model(TrainingPlan(options, *separate_sides()), 1e-3)

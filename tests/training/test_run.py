@@ -150,7 +150,7 @@ def test_progress_counts_epochs_and_the_wait_for_a_better_one():
 
 
 def test_the_perplexity_decides_between_equal_values():
-    """Negated percentages of exact texts, and perplexities: epochs 3 and 5 become the best."""
+    """The values are negated percentages of exact texts; epochs 3 and 5 become the best."""
     progress, waits = Progress(), []
     for exact, perplexity in [(0, 9.0), (0, 9.5), (0, 7.0), (-5, 8.0), (-5, 6.0), (-5, 6.0)]:
         progress = Progress.loads(progress.dumps())  # as in a resumed run

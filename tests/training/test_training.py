@@ -357,7 +357,7 @@ def test_a_resumed_training_keeps_the_search_that_was_tuned(tmp_path):
 
 @pytest.fixture(scope="module")
 def interrupted_once(tmp_path_factory):
-    """A run with given vocabularies that was killed after its first step, options, vocabularies."""
+    """(directory, options, given vocabularies) of a run that was killed after its first step."""
     out = tmp_path_factory.mktemp("interrupted") / "run"
     given = Subwords.train_pair(WORDS, 14, joint=False, model_type="word", exact=False)
     options = TrainingOptions(epochs=1, checkpoint_steps=1, **TINY)
@@ -369,7 +369,7 @@ def interrupted_once(tmp_path_factory):
 
 @pytest.fixture
 def interrupted(interrupted_once, tmp_path):
-    """`interrupted_once` with a copy of its run."""
+    """The tuple of `interrupted_once`, with a copy of the run directory."""
     out, options, given = interrupted_once
     return shutil.copytree(out, tmp_path / "run"), options, given
 

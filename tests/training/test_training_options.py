@@ -1,4 +1,4 @@
-"""Training options: what a user sets, what follows from it, and what is refused."""
+"""Training options: user settings, derived values and refusals."""
 
 import argparse
 import dataclasses
@@ -28,8 +28,7 @@ REGISTRIES = {
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
     "query": names.QUERY_PARTS,
-    # The option names a kind of summary, or a bridge that ignores it; "identity" would tie two
-    # widths.
+    # The option names a kind of summary, or a bridge that ignores it; "identity" ties two widths.
     "bridge": {*SUMMARIES, *BRIDGES} - {"summary", "identity"},
     "readout": layers.READOUTS,
 }

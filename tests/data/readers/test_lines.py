@@ -1,4 +1,4 @@
-"""Reading pairs of lines: what is kept, and the one-line errors."""
+"""Reading pairs of lines: the text that is kept, and one-line errors."""
 
 import bz2
 import gzip
@@ -255,7 +255,7 @@ def test_markup_is_no_sentence(tmp_path, name, text, form):
 
 @pytest.mark.parametrize("line", ['{"a": "b"}', "<html>x</html>"])
 def test_sentences_may_be_markup(tmp_path, line):
-    """So may the targets of a task."""
+    """The targets of a task may be markup, for example."""
     assert read_lines(write(tmp_path / "train.txt", f"{line}\n" * 3)) == [line] * 3
 
 

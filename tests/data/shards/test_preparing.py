@@ -320,7 +320,7 @@ def is_running(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")  # a process that nobody waited for no longer works
+    stat = Path(f"/proc/{pid}/stat")  # a zombie process is not at work
     return not stat.exists() or ") Z" not in stat.read_text()
 
 

@@ -87,8 +87,7 @@ const visit = ([name, position, bit]) => new Promise((resolve) => {
 })();
 """
 
-# A page whose modules have not loaded: Enter is pressed twice, and one of the scripts fails to
-# load.
+# A page whose modules have not loaded: Enter is pressed twice, and one script fails to load.
 EARLY = """
 const [listeners, said, presses] = [{}, {}, []];
 globalThis.location = { protocol: "https:" };

@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def visit(site, *files):
-    """Return what a visitor sees on the site; see `entering.mjs`."""
+    """Return the results of a visit to the site; see `entering.mjs`."""
     folder = node_packages.directory_of("puppeteer-core")
     command = ["node", PROGRAM, sys.executable, site, *files]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=folder)

@@ -57,7 +57,7 @@ def site(toy_translator, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def visit(site, tmp_path_factory):
-    """What a visitor sees on the site; see `page.mjs`."""
+    """The results of a visit to the site; see `page.mjs`."""
     return ran(
         *("page.mjs", sys.executable, site, "two three one", "one " * 40),
         tmp_path_factory.mktemp("pictures"),

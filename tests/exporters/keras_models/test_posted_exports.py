@@ -2,7 +2,7 @@
 
 Each script builds and trains a model, exports it, runs the file in the interpreter of
 `ai-edge-litert`, and prints the largest difference from Keras. The scripts reproduce LiteRT#6458,
-litert-torch#1062, tensorflow#126061, #73254 and #77704, and the example in Keras's guide on LiteRT.
+litert-torch#1062, tensorflow#126061, #73254 and #77704, and the example in Keras' guide on LiteRT.
 """
 
 import subprocess

@@ -424,7 +424,7 @@ def compile_checked(source, path):
 
 
 def numbers_of(one, longest):
-    """Return the numeric fields of a hypothesis that the probe prints, leaving out None."""
+    """Return the numeric fields of a hypothesis that the probe prints, except None values."""
     of_tokens = one.token_log_probs, one.token_entropies, one.token_words
     padded = np.zeros((len(one.target_tokens), longest))
     padded[:, : one.alignment.shape[1]] = one.alignment
@@ -668,7 +668,7 @@ def test_files_of_any_size_or_rate_have_the_features_of_python(
         array = expected.pop(name)
         assert expected == {"lengths": int(length)}
         found = np.frombuffer(bytes.fromhex(digits), array.dtype).astype(float)
-        # ^They are equal if rate and size are unchanged; otherwise they may differ by rounding.
+        # They are equal if rate and size are unchanged; otherwise they may differ by rounding.
         np.testing.assert_allclose(found, array.ravel(), atol=2e-6 if sound else 1, rtol=2e-6)
 
 

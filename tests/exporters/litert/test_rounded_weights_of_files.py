@@ -112,7 +112,7 @@ def same(part, tensor):
     if numbers.shape != found.shape or (np.abs(numbers - found) > 1e-3).mean() > 1e-4:
         return False
     if len(scales) > 1 and numbers.max() > LEVELS["int4"] + 0.5:
-        return True  # filters
+        return True  # convolution filters
     scales, of_file = in_order(scales), in_order(of_file)
     gains = (1.0, SIZES["units"] ** 0.5)
     return any(np.allclose(scales * gain, of_file, rtol=1e-6, atol=0) for gain in gains)

@@ -1,4 +1,4 @@
-"""An ONNX file gives Keras's answers in Python, on the command line and for hostile requests."""
+"""An ONNX file gives Keras' answers in Python, on the command line and for hostile requests."""
 
 import io
 import json

@@ -222,7 +222,7 @@ def test_lines_and_json_are_those_of_client_rest(
 
 
 def assert_those_of_keras(answer, expected, aligned):
-    """Assert that a JSON answer has the values of a list of translations, or of the only one."""
+    """Assert that a JSON answer matches a list of translations, or a single translation."""
     assert answer["truncated"] is False
     listed = "translations" in answer
     plural = {name: f"{name}s" for name in ("translation", "score", "confidence", "target_length")}

@@ -122,7 +122,7 @@ def test_rounds_that_the_shapes_of_a_batch_tell_are_known():
         return looped(tf.exp, tf.reduce_max(tf.range(tf.shape(x)[1] + 1)), x)
 
     known = operations(lambda x: looped(tf.exp, 3, x), (2, 3))
-    # The number of columns, plus one, a range of that many values, and its maximum.
+    # The number of columns, the next integer, a range of that many values, and its maximum.
     assert operations(as_many_as_columns, (2, 3)) - known == 1 + 1 + 4 + 4
 
 

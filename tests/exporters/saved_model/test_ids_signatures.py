@@ -48,7 +48,7 @@ def ask(version, requests):
 
 
 def padded(name, rows):
-    """Return a request's two arguments, padded like on a server: with the first id of each row."""
+    """Return a request's two arguments, padded as on a server: with the first id of each row."""
     lengths = [len(row) for row in rows]
     width = max(1, *lengths)
     ids = [[*row, *[row[0] if len(row) else 0] * (width - len(row))] for row in rows]
@@ -57,7 +57,7 @@ def padded(name, rows):
 
 @pytest.fixture(scope="module")
 def client(toy_ids_model):
-    """What a client in any language has: `client(side)` returns a SentencePiece processor."""
+    """Function `client(side)` that returns a SentencePiece processor, as in any language."""
     extra = toy_ids_model / "assets.extra"
     vocabularies = json.loads((extra / "card.json").read_bytes())["vocabularies"]
     files = {side: str(extra / name) for side, name in vocabularies.items()}

@@ -86,8 +86,7 @@ def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(to
         for request in ("beside long", "beside others")
     )
     assert one["alignment"].shape[1] == LONGEST and one["alignment"].any()
-    # Lists have the length of the longest in the batch; after a row's own values they are empty or
-    # 0.
+    # Lists are as long as the longest in the batch: after a row's values, they are empty or 0.
     for name in ("target_tokens", "alignment"):
         time = min(len(one[name]), len(other[name]))
         assert not one[name][time:].any() and not other[name][time:].any()

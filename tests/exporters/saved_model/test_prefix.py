@@ -97,7 +97,7 @@ def numbers_of(one):
 
 
 def assert_aligned(found, lists, texts=None):
-    """Assert that an answer's lists equal Keras's, including each text's tokens and alignment."""
+    """Assert that an answer's lists equal Keras', including each text's tokens and alignment."""
     lengths = found["target_lengths" if texts else "lengths"]
     for row, hypotheses in enumerate(lists):
         sources = found["source_length"][row]
@@ -142,7 +142,7 @@ def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expec
 
 @pytest.mark.slow
 def test_words_are_those_of_the_text_where_unknown_ones_are_copied(toy_translator):
-    """True in the answer and in a client's links: "er" belongs to the copied word before it."""
+    """Both the answer and a client's links assign "er" to the copied word before it."""
     search = dataclasses.replace(toy_translator.search, beam_width=1, replace_unknown=True)
     copying = toy_translator.searching(search)
     function, _ = signatures_of(copying, ("prefix", "alignments"))[

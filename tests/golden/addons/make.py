@@ -157,7 +157,7 @@ class Tutorial2019(tf.Module):
 
 
 class Scored(layers.Layer):
-    """Additive attention as in the 2021 tutorial: Keras's layer after two projections."""
+    """Additive attention as in the 2021 tutorial: Keras' layer after two projections."""
 
     def __init__(self):
         super().__init__()
@@ -257,7 +257,7 @@ CASES = {
 
 
 def randomize(variables, random):
-    """Give every weight a different value, so that no weight can be missed."""
+    """Give every weight a different value, so that a missing weight is noticed."""
     for variable in variables:
         base = variable.numpy() if variable.shape.rank == 0 else 0.0  # g and r: near initial values
         noise = random.normal(0, 0.1 if variable.shape.rank == 0 else 0.6, variable.shape)

@@ -80,7 +80,7 @@ def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     error = np.abs(answer(new, x) - expected)
     assert (error <= step * np.abs(nearest).sum(axis=0) / 2 + 1e-3).all()
     assert error.mean() < np.abs(x @ matrix - x @ nearest).mean() / 5
-    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]  # and the bias is never rounded
+    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]  # the bias is never rounded
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
