@@ -233,7 +233,7 @@ def scan_gradients(policy, *names):
 
 
 def worse_than(limit, answers):
-    """Return results whose gradients differ by more, or that have no product after the loop."""
+    """Return the results with differences above `limit` or without a product after the loop."""
     return {name: x for name, x in answers.items() if max(x[:2]) > limit or not x[2]}
 
 

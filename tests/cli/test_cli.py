@@ -915,7 +915,7 @@ def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
 def test_the_processes_of_a_distillation_load_what_the_command_has(
     command, files, model, monkeypatch
 ):
-    """They also detect that they have it: the loading function is equal after pickling."""
+    """They also recognize it, because the loading function is equal after pickling."""
     from keras_bahdanau.distillation import student
 
     given = []

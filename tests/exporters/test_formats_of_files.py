@@ -19,7 +19,7 @@ NUMBERS = [
     *(numbers for count in (1, 2, 3) for numbers in itertools.product(range(4), repeat=count)),
     *itertools.product((0, 3), repeat=4),
 ]
-ROWS = 64  # the most rows that a request may have
+ROWS = 64  # the maximum number of rows in a request
 
 
 def assert_same_answers(pipeline, saved_model, litert, inputs):

@@ -41,7 +41,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def undecodable(monkeypatch):
-    """Function after whose call no image or sound can be decoded."""
+    """Function that makes it impossible to decode images and sound."""
 
     def end():
         monkeypatch.setattr("keras_bahdanau.sources.images.read", never)
@@ -118,7 +118,7 @@ def test_a_pipe_or_a_huge_file_in_a_cache_is_replaced_unread(cache, tmp_path):
     (file,) = (tmp_path / "cache").iterdir()
     whole = file.read_bytes()
     key = whole[8:40]
-    # By its header a terabyte, on the disk a single block.
+    # The header claims a terabyte; on disk, the file has a single block.
     with open(file, "wb") as sparse:
         sparse.write(decoded_rows._HEAD.pack(decoded_rows._MARK, key, 0, 2**40))
         sparse.truncate(decoded_rows._HEAD.size + 2**40)

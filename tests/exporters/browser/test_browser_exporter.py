@@ -265,7 +265,7 @@ def test_the_key_enter_works_before_the_modules_are_there_and_a_wrong_type_is_su
 
 
 def pipeline_of(source):
-    """A pipeline with random weights and all that an export reads before it converts."""
+    """A pipeline with random weights and everything that an export reads before conversion."""
     target = Subwords.train(["a b"], 8, model_type="word", exact=False)
     model = presets.small(source, target, embedding_units=8, units=8, attention_units=8)
     return tasks.pipeline_of(source, model, target)

@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).parents[3]
 PROGRAM = CHECKOUT / "tests" / "support" / "entering.mjs"
 INK = CHECKOUT / "examples" / "formulas" / "models" / "ink.tflite"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
-# The strokes that the keys draw, on a canvas of 960 x 320 pixels.
+# The strokes drawn with the keyboard, on a canvas of 960 x 320 pixels.
 PLUS = [
     [[240 + 8 * step, 160] for step in range(21)],
     [[320, 80 + 8 * step] for step in range(21)],

@@ -1,4 +1,4 @@
-"""A whole site, built by the command line, run in Node and in headless Chromium."""
+"""A complete site, built on the command line and run in Node and headless Chromium."""
 
 import json
 import random

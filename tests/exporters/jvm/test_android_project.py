@@ -1,4 +1,4 @@
-"""The files that the Gradle project for Android names exist; the project is not built here."""
+"""All files named in the Android Gradle project exist; the project is not built here."""
 
 import re
 import xml.etree.ElementTree

@@ -1,4 +1,4 @@
-"""Scripts posted by users whose models failed in the plain LiteRT runtime, fixed by one line.
+"""Scripts posted by users whose models failed in the plain LiteRT runtime, and one-line fixes.
 
 Each script builds and trains a model, exports it, runs the file in the interpreter of
 `ai-edge-litert`, and prints the largest difference from Keras. The scripts reproduce LiteRT#6458,

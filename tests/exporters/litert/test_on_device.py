@@ -296,7 +296,7 @@ def packed_anew(path, good, model=None, files=None, **card):
 
 
 def model_files(directory, good):
-    """Return files that are not models, each under the error that it should cause."""
+    """Return a dictionary from expected errors to files that are not models."""
     archive = directory / "archive.tflite"
     with zipfile.ZipFile(good) as packed, zipfile.ZipFile(archive, "w") as other:
         for name in packed.namelist():

@@ -102,7 +102,7 @@ def empty_requests():
 
 @pytest.fixture(scope="module")
 def answers(toy_ids_model):
-    """Function of a signature: answers to hostile and empty requests, from one process."""
+    """Function that returns a signature's answers to hostile and empty requests."""
 
     @functools.cache
     def answers_of(signature):

@@ -77,7 +77,7 @@ def test_exports_at_the_same_time_both_succeed(toy_translator, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_export_leaves_no_half_version(toy_translator, tmp_path):
-    """It leaves no process either, and the next export removes what is left of its draft."""
+    """It leaves no process either, and the next export removes its unfinished draft."""
     toy_translator.save(tmp_path / "toy.keras")
     with _begin(tmp_path, "whole") as child:
         start = time.monotonic()

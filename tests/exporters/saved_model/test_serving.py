@@ -68,7 +68,7 @@ def ports(model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def offline(kit, model):
-    """Function of a signature: the answer to each line, from a clean process without a server."""
+    """Function that returns a signature's answers to its lines, from a clean process."""
 
     @functools.cache
     def answers(name):
@@ -172,7 +172,7 @@ def test_the_version_brings_its_own_batching(model):
     own = configuration.read(
         model / "1" / "batching_params.pbtxt", configuration.BatchingParameters
     )
-    assert own.max_batch_size.value >= 32  # the number of rows that the clients send together
+    assert own.max_batch_size.value >= 32  # the number of rows in a client's request
     # With padding, requests of different rank would crash the server.
     assert not own.pad_variable_length_inputs
     assert not own.HasField("enable_large_batch_splitting")  # the parts would differ in width

@@ -38,7 +38,7 @@ def projected(x, _):
 
 
 def summed(x, _):
-    """Ten times x, computed by a loop that starts with zeros, plus 2 to the number of its steps."""
+    """Ten times x, summed in a loop that starts with zeros, plus 2 to the power of its steps."""
     zeros, ones = tf.zeros([4, 300]), tf.ones([4, 300], tf.int32)
     rows, counts, _ = tf.while_loop(
         lambda rows, counts, step: step < 10,

@@ -1,4 +1,4 @@
-"""Loops that several signatures share are stored once, and each signature's outputs stay."""
+"""Loops that several signatures share are stored once, and no output changes."""
 
 import numpy as np
 import pytest
