@@ -24,7 +24,7 @@ def translator(own_translator, toy_translator):
 
 @pytest.fixture
 def pass_epochs():
-    """`pass_epochs(model, callbacks, number)`: run the callbacks of epochs; return the logs."""
+    """`pass_epochs(model, callbacks, number)`: run callbacks for some epochs and return logs."""
 
     def function(model, callbacks, number=1):
         callbacks = keras.callbacks.CallbackList(callbacks, add_history=True, model=model)

@@ -41,10 +41,10 @@ class Short(NamedTuple):
         split: Function of the sizes of its three parts.
         sizes: Dictionary of these sizes.
         settings: Dictionary of options in addition to `TINY`.
-        data: String, the first line that the demo prints about the data.
-        verb: String, the verb in its third line.
+        data: String, the description of the data in the demo's first line.
+        verb: String, the first word of the demo's third step.
         files: Files of the test part.
-        figures: Names of its figures.
+        figures: Names of the scores in the demo's report.
     """
 
     split: object

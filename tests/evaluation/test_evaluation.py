@@ -278,7 +278,7 @@ def test_pairs_without_text_are_refused(translator):
 
 
 def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(translator):
-    search = SearchOptions(max_source_length=2)  # "a", "b" and the end token are three
+    search = SearchOptions(max_source_length=2)  # "a", "b" and the end token: 3 tokens
     with pytest.raises(ValueError, match="most max_source_length=2 .* 1 pairs.* larger max_source"):
         evaluate(translator, [("a b", "x y")], search=search)
 

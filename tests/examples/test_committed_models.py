@@ -10,7 +10,7 @@ from toy_sources import tones, write_wav
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODELS = sorted(path for path in EXAMPLES.glob("*/models/*") if path.suffix != ".md")
 KERAS = {  # all other models are device files
-    "an4/models/an4.keras",  # reads recordings by other speakers in tests
+    "an4/models/an4.keras",  # reads recordings from other sources in tests
     "captions/models/captions.keras",  # an image model in tests of distillation and formulas
     "dates/models/dates.keras",  # fine-tuned in examples/adapt; teacher in docs/distil.md
     "inflect/models/turkish-medium.keras",  # a teacher with table features in tests

@@ -73,7 +73,7 @@ def test_both_forms_of_lines_are_read_and_others_refused(example, tmp_path):
 
 @pytest.fixture
 def streams(example):
-    """(model, source ids, target ids) for syntactic attention with random weights, built."""
+    """(built model with syntactic attention and random weights, source ids, target ids)."""
     import keras
 
     import keras_bahdanau as kb

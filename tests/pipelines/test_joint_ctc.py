@@ -41,7 +41,7 @@ def test_a_text_has_the_score_that_the_search_gave_it(translator, width):
     found = translator.translate(INPUTS, search=search)
     pairs = [(one, best.text) for one, best in zip(INPUTS, found, strict=True)]
     given = translator.align(pairs, search=search)
-    # Without those with a token that no text contains, such as the start token.
+    # Leave out outputs with a token that no text contains, such as the start token.
     same = [
         one.target_tokens == other.target_tokens for one, other in zip(given, found, strict=True)
     ]

@@ -214,7 +214,7 @@ def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_pa
         *(whole_file, "content_of"), lambda *given: taken.append(given[1]) or plain(*given)
     )
     lengths = SOURCE.rows(paths).lengths.tolist()
-    # One path is read a second time, whole: its size comes after 2^18 bytes of comments.
+    # One file is read again in full, because its size comes after 2^18 bytes of comments.
     assert sorted(taken) == [2**18] * len(paths) + [2**24]
     assert lengths == SOURCE.rows(cases).lengths.tolist()
     # A server also refuses more than 2^24 bytes.

@@ -1,4 +1,4 @@
-"""Ink: equidistant frames that don't depend on the strokes' position, size and sampling."""
+"""Ink: equidistant frames that don't depend on the strokes' position, size or sampling."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def test_every_character_stands_for_the_same_ids(subwords, step):
     draw = random.Random(0)
     characters = [chr(i) for i in range(0, sys.maxunicode, step) if not 0xD800 <= i < 0xE000]
     draw.shuffle(characters)
-    # Each next to a space and inside a word.
+    # Each character occurs next to a space and inside a word.
     sentences = [f"a{one} {one} {one}b low{one}er" for one in characters]
     assert same(rows_by_word(subwords, sentences), IdRows.encoded(subwords, sentences))
 

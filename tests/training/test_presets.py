@@ -1,4 +1,4 @@
-"""The presets; those of Bahdanau et al. 2015 are compared with the appendix by equation."""
+"""The presets; those of Bahdanau et al. 2015 follow the appendix, equation by equation."""
 
 import inspect
 from typing import NamedTuple

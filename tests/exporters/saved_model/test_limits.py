@@ -61,7 +61,7 @@ def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(toy_answers, toy_tr
 
 
 def test_rows_beside_a_long_one_are_answered_as_alone(toy_answers):
-    """Floats match only nearly: batches of different widths differ in the last bits."""
+    """Floats match approximately: batches of different widths differ in the last bits."""
     beside = toy_answers["beside long"]
     assert beside["truncated"].tolist() == [False] * len(SHORT) + [True]
     assert beside["source_tokens"].shape == (len(SHORT) + 1, LONGEST)
