@@ -1,35 +1,37 @@
-"""From samples to a row's result: ours over each peer, and whether the goal is met."""
+"""Compute a row's result from its samples: our ratio to each peer, and whether the goal is met."""
 
-PARAMETER_SHARE = 0.02  # by how much the peers' numbers of parameters may differ
+PARAMETER_SHARE = 0.02  # largest relative difference between the numbers of parameters
 
 
 def fulfils(ratio, goal):
-    """True if a number is as a goal such as ">= 1.5" or "<= 0.33" has it."""
+    """Return True if a ratio meets a goal such as ">= 1.5" or "<= 0.33"."""
     sign, number = goal.split()
     return ratio >= float(number) if sign == ">=" else ratio <= float(number)
 
 
 def best(measured, goal):
-    """Of several `Measured` the best by median; None if none has one."""
+    """Return the `Measured` with the best median, or None if none of them has samples."""
     known = [one for one in measured if one.median is not None]
     pick = max if goal.startswith(">=") else min
     return pick(known, key=lambda one: one.median) if known else None
 
 
 def compared(goal, measured, unit, same_parameters=True, **extra):
-    """A row's result.
+    """Compare our lanes with the peers, and return the result of a row.
 
     Args:
-        goal: String such as ">= 1.5", or a dictionary of them, one for each peer's name.
+        goal: String such as ">= 1.5", or a dictionary from peers' names to such strings.
         measured: List of `Measured`.
-        unit: String, what the samples are.
-        same_parameters: Whether models must be of one size; if not, the row says why.
-        **extra: What else belongs into the results.
+        unit: String, the unit of the samples.
+        same_parameters: Whether all models must have about the same number of parameters. If
+            False, the row explains why they may differ.
+        **extra: Other entries for the result.
 
     Returns:
-        Dictionary: `ratio` is ours / the best peer, `ratios` ours / each peer (the best lane of
-        those with one worker), `met` whether the goal is; `ours` and `peers` in full. Without
-        any sample of ours or of a peer the ratio is None.
+        Dictionary: `ratio` is ours / the best peer, `ratios` is ours / each peer (for peers with
+        several lanes, the best one), `met` tells whether the goal is met, and `ours` and `peers`
+        contain all samples. If there are no samples for our package or no samples for any peer,
+        `ratio` is None.
     """
     one_goal = goal if isinstance(goal, str) else next(iter(goal.values()))
     own = [one for one in measured if one.lane.ours]
@@ -64,17 +66,17 @@ def compared(goal, measured, unit, same_parameters=True, **extra):
 
 
 def unmeasured(goal, unit, why):
-    """The result of a row that could not be measured at all."""
+    """Return the result of a row that could not be measured; `why` is the reason."""
     nothing = {"ratio": None, "ratios": {}, "met": False, "peers": {}}
     return {"goal": goal, "unit": unit, **nothing, "ours": {"error": why}}
 
 
 def _refuse_other_sizes(ours, measured):
-    """Drops the lanes whose model is of another size."""
+    """Give an error to each lane whose model differs from ours in size."""
     wanted = ours.about.get("parameters")
     for one in measured:
         found = one.about.get("parameters")
         if wanted is None or found is None or one.error:
             continue
         if abs(found - wanted) > PARAMETER_SHARE * wanted:
-            one.error = f"another size: {found:,} parameters, ours has {wanted:,}"
+            one.error = f"different size: {found:,} parameters, ours has {wanted:,}"

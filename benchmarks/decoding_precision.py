@@ -1,11 +1,11 @@
-r"""A search in bfloat16 beside the same one in float32: processor time, texts and quality.
+r"""Compare a search in bfloat16 with the same search in float32: processor time, text and BLEU.
 
     TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 taskset -c 1 \
         python benchmarks/decoding_precision.py --model runs/en-de val.en val.de
 
-Both take turns, greedily and with a beam of 5, in batches and a sentence at once. A ratio is one
-of medians, float32 / bfloat16, so more is better. Times are of the processor, which other work on
-the machine changes less.
+The two precisions take turns, with greedy search and with beam 5, in batches and one sentence at a
+time. A ratio compares medians, float32 / bfloat16, so more is better. Times are processor times,
+which are less sensitive to other work on the machine.
 """
 
 import argparse
@@ -43,9 +43,9 @@ def main():
 
 
 def measured_with(width, batch_size, pipelines, sentences, references, given):
-    """Seconds, the share of equal texts, and BLEU of each precision, with this beam."""
+    """Measure the seconds and BLEU of each precision with this beam, and the rate of equal texts."""
     seconds, texts = {name: [] for name in pipelines}, {}
-    for number in range(given.rounds + 1):  # the first one makes the graphs
+    for number in range(given.rounds + 1):  # the first round traces the graphs
         for name, pipeline in pipelines.items():
             search = dataclasses.replace(pipeline.search, beam_width=width)
             began = time.process_time()
@@ -75,16 +75,23 @@ def rounded(value):
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("source", type=pathlib.Path, help="sentences, one a line")
-    parser.add_argument("target", type=pathlib.Path, help="their translations")
+    parser.add_argument("source", type=pathlib.Path, help="file of sentences, one per line")
+    parser.add_argument("target", type=pathlib.Path, help="file of their translations")
     parser.add_argument("--model", required=True, type=pathlib.Path)
-    parser.add_argument("--most", type=int, default=1000, help="sentences at most: %(default)s")
     parser.add_argument(
-        "--alone", type=int, default=40, help="sentences to decode one by one: %(default)s"
+        "--most", type=int, default=1000, help="maximum number of sentences; default: %(default)s"
     )
-    parser.add_argument("--tokenize", default="none", help="tokenization of BLEU: %(default)s")
+    parser.add_argument(
+        "--alone",
+        type=int,
+        default=40,
+        help="number of sentences to decode one at a time; default: %(default)s",
+    )
+    parser.add_argument(
+        "--tokenize", default="none", help="BLEU tokenization; default: %(default)s"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=pathlib.Path, help="JSON file of all samples")
+    parser.add_argument("--out", type=pathlib.Path, help="JSON file for all samples")
     return parser.parse_args()
 
 

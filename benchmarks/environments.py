@@ -1,4 +1,4 @@
-"""A virtual environment for each peer, made when it is first needed."""
+"""Virtual environments for the peers, each created when it is first needed."""
 
 import pathlib
 import shutil
@@ -7,26 +7,27 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = HERE / ".envs"
-OURS = "ours"  # the Python that runs this: keras_bahdanau and stock Keras
-PYTHONS = {"addons": "3.11", "opennmt_tf": "3.11"}  # old TensorFlow is not made for newer ones
+OURS = "ours"  # the Python that runs this program, with keras_bahdanau and stock Keras
+PYTHONS = {"addons": "3.11", "opennmt_tf": "3.11"}  # old TensorFlow doesn't support later versions
 
 
 class Unavailable(RuntimeError):
-    """A peer's environment can't be made."""
+    """Raised when the environment of a peer can't be created."""
 
 
 def python_of(name, say=print):
-    """The interpreter of an environment, which is made if it isn't there.
+    """Return the path of an environment's interpreter; create the environment if it is missing.
 
     Args:
-        name: `OURS`, or a name in requirements/.
-        say: Function of one string: where progress is told.
+        name: `OURS`, or the name of a file in requirements/.
+        say: Function that receives each line of progress.
 
     Returns:
-        Path.
+        Path of the interpreter.
 
     Raises:
-        Unavailable: If it can't be made; the message is pip's last line.
+        Unavailable: If the environment can't be created. If a command failed, the message is the
+            last line of its output.
     """
     if name == OURS:
         return pathlib.Path(sys.executable)
@@ -37,7 +38,7 @@ def python_of(name, say=print):
     say(f"Installing {name} into {folder.relative_to(HERE.parent)}: this takes minutes.")
     _run(_base_python(name), "-m", "venv", "--clear", folder)
     pip = ("-m", "pip", "install", "--disable-pip-version-check", "--quiet")
-    _run(python, *pip, "setuptools<81", "wheel")  # old packages still ask for pkg_resources
+    _run(python, *pip, "setuptools<81", "wheel")  # old packages still need pkg_resources
     _run(python, *pip, "-r", wanted)
     done.write_text(wanted.read_text())
     return python
@@ -49,7 +50,7 @@ def _base_python(name):
         return sys.executable
     found = shutil.which(f"python{version}")
     if found is None:
-        raise Unavailable(f"{name} needs Python {version}, and there is no python{version}")
+        raise Unavailable(f"{name} needs Python {version}, but python{version} was not found")
     return found
 
 

@@ -1,11 +1,11 @@
-"""Generate a parallel corpus of any number of pairs, to measure with.
+"""Generate a parallel corpus of any size for benchmarks.
 
     python benchmarks/generate_text.py 20000000 big.src big.tgt
 
-It is no language, but has the statistics of one: words are drawn by their rank (Zipf and
-Mandelbrot), sentences have 4 to 40 of them, 13 on average, and the target has those of the source
-in another vocabulary, neighbours swapped at random. 5% of the pairs come twice. The same number
-and seed give the same bytes.
+The text isn't a real language, but has similar statistics. Words are drawn by their rank
+(Zipf-Mandelbrot law), and sentences have 4 to 40 words, 13 on average. A target consists of the
+words of its source in another vocabulary, with neighbors swapped at random. 5% of the pairs are
+duplicates. The same number of pairs and the same seed always give the same bytes.
 """
 
 import argparse
@@ -13,12 +13,12 @@ import itertools
 
 import numpy as np
 
-WORDS, BLOCK = 300_000, 50_000  # of each language; pairs that are drawn at once
+WORDS, BLOCK = 300_000, 50_000  # words in each language; pairs drawn at a time
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 
 
 def words_of(rng, letters):
-    """Different words of one to four syllables, the frequent ones short."""
+    """Return distinct words of one to four syllables; the most frequent words are short."""
     syllables = [*map("".join, itertools.product(CONSONANTS, VOWELS, letters))]
     drawn = rng.integers(0, len(syllables), (2 * WORDS, 4)).tolist()
     sizes = np.concatenate([rng.integers(1, 3, 2000), rng.integers(2, 5, 2 * WORDS)]).tolist()
@@ -29,10 +29,10 @@ def words_of(rng, letters):
 
 
 def blocks(pairs, seed):
-    """Yield (sources, targets), two lists of strings."""
+    """Yield blocks of pairs: (sources, targets), two lists of strings."""
     rng = np.random.default_rng(seed)
     source, target = words_of(rng, ["", "n", "s"]), words_of(rng, ["", "r", "t"])
-    # some 70,000 different words in 100,000 sentences of each language
+    # about 70,000 distinct words in 100,000 sentences of each language
     bounds = np.cumsum((np.arange(WORDS) + 2.7) ** -1.25)
     for first in range(0, pairs, BLOCK):
         count = min(BLOCK, pairs - first)
@@ -40,7 +40,7 @@ def blocks(pairs, seed):
         ends = np.cumsum(lengths)
         ranks = np.searchsorted(bounds, rng.random(int(ends[-1])) * bounds[-1])
         places = np.arange(len(ranks), dtype=np.float64) + 1.5 * rng.random(len(ranks))
-        places += np.repeat(np.arange(count), lengths) * 2  # words stay in their sentence
+        places += np.repeat(np.arange(count), lengths) * 2  # keeps words in their sentence
         sides = source[ranks], target[ranks[np.argsort(places, kind="stable")]]
         texts = [
             [" ".join(words[end - length : end]) for end, length in zip(ends, lengths, strict=True)]

@@ -1,9 +1,12 @@
-"""Training and decoding on a GPU, beside PyTorch: `python benchmarks/gpu.py [NAME ...]`.
+"""Compare training and decoding on a GPU with PyTorch.
 
-Keras runs on the backend that KERAS_BACKEND names, TensorFlow if none: the layers and the search
-are `keras.ops`, so where TensorFlow has no GPU, JAX serves. PyTorch is that of the same Python,
-or else an environment of its own. Each case has processes of its own, and results/gpu.json is
-written after each group of cases. `--smoke` runs tiny sizes anywhere.
+    python benchmarks/gpu.py [NAME ...]
+
+Keras runs on the backend given by KERAS_BACKEND, or on TensorFlow if it isn't set. The layers and
+the search use `keras.ops`, so JAX also works if TensorFlow can't use the GPU. If this Python has
+PyTorch, it is used; otherwise, a separate environment is created for it. Each case has its own
+processes. results/gpu.json is written after each group of cases. With `--smoke`, tiny sizes run on
+any machine.
 """
 
 import argparse
@@ -22,25 +25,25 @@ from environments import OURS, Unavailable, python_of
 from harness import Failed, Lane, Options, Worker, rates, results_of, write_result
 from rows.sizes import QUICK, SIZES, sizes_as_large
 
-NO_GPU = "There is no GPU that the backend {backend} can use: nothing is measured. Try --smoke."
+NO_GPU = "The backend {backend} can't use a GPU here, so nothing was measured. Try --smoke."
 PRESETS = ("small", "ssru-student", "transformer-tiny")
-BATCH = {"batch": 512, "steps": 100}  # 8,192 target tokens at once, in the lengths of row 1
+BATCH = {"batch": 512, "steps": 100}  # 8,192 target tokens per batch, with the lengths of row 1
 ROW = {**SIZES, "steps": 100}
 LARGE = {**BATCH, "source_time": 32, "target_time": 32, "vocabulary": 32000}
 LARGE |= {"embedding": 512, "encoder": 512, "decoder": 1024, "attention": 512, "readout": 512}
 TINY = {**QUICK, "steps": 2}
 SIZES_OF = {**dict.fromkeys(PRESETS, {**SIZES, **BATCH}), "row-1": ROW, "large": LARGE}
-WORKS = {"training": None, "greedy": 1, "beam-5": 5}  # and their beams
+WORKS = {"training": None, "greedy": 1, "beam-5": 5}  # with their beam widths
 PRECISIONS = ("float32", "bfloat16")
 NAMES = (*WORKS, *SIZES_OF, *PRECISIONS)
 PEAK, TINY_PEAK = {"size": 8192, "products": 16}, {"size": 256, "products": 2}
 SHARED = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # all processes initialize alike
-    "TORCHINDUCTOR_COMPILE_THREADS": "2",  # of each process, and many may compile at once
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # all processes compile the same initializers
+    "TORCHINDUCTOR_COMPILE_THREADS": "2",  # per process; many processes may compile at a time
 }
-LIMIT = 240  # seconds that a competitor may prepare itself, or take for a sample
+LIMIT = 240  # seconds that a competitor may take to prepare, or for a sample
 COLUMNS = (
     "{work:8} {model:16} {precision:9} {operations:>9} {ours:>11} {share:>6} {peer:>11} {ratio:>6}"
 )
@@ -49,7 +52,7 @@ HEADINGS |= {"share": "peak", "peer": "PyTorch", "ratio": "ratio"}
 
 
 def main(arguments=None):
-    """Exit code 0, or 2 where there is no GPU."""
+    """Measure the named cases; return exit code 0, or 2 if there is no GPU."""
     options = _parser().parse_args(arguments)
     options.out = options.out or results_of(options.smoke)
     end = time.monotonic() + 60 * options.minutes
@@ -62,7 +65,7 @@ def main(arguments=None):
             print(NO_GPU.format(backend=backend))
             return 2
         shown = card["gpu"] or "CPU, tiny sizes"
-        print(f"{shown}, Keras on {backend}; operations of a target token, target tokens/s")
+        print(f"{shown}, Keras on {backend}; operations per target token, target tokens/s")
         print(COLUMNS.format(**HEADINGS), flush=True)
         result = {"name": "gpu", "backend": backend, "smoke": options.smoke, **card}
         result |= {"processor": machine.described(), "date": datetime.date.today().isoformat()}
@@ -83,43 +86,43 @@ def _parser():
         nargs="*",
         type=_name,
         metavar="NAME",
-        help=f"works, models and precisions: {', '.join(NAMES)}; if none of a kind is named, all "
-        "of it, of the models the presets",
+        help=f"works, models and precisions: {', '.join(NAMES)}; if you name no work or no "
+        "precision, all are measured; if you name no model, all presets are",
     )
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes, on a CPU too")
-    parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
+    parser.add_argument("--smoke", action="store_true", help="use tiny sizes; also runs on a CPU")
+    parser.add_argument("--rounds", type=int, default=5, help="samples per competitor")
     parser.add_argument(
-        "--steps", type=_positive, help="batches of a sample of a training; 100 if not given"
+        "--steps", type=_positive, help="batches per sample in training; default: 100"
     )
     parser.add_argument(
         "--limit",
         type=float,
         default=LIMIT,
-        help="seconds that a competitor may prepare itself, or take for a sample",
+        help="seconds that a competitor may take to prepare, or for a sample",
     )
     parser.add_argument(
         "--together",
         type=_positive,
         default=1,
         metavar="CASES",
-        help="so many are prepared at the same time, on a machine with cores for it; still, all "
-        "are measured in turns",
+        help="number of cases to prepare at the same time, on a machine with enough cores; they "
+        "are still measured in turns",
     )
     parser.add_argument(
-        "--minutes", type=float, default=60, help="of all cases: what is not done then is left out"
+        "--minutes", type=float, default=60, help="time limit; no case begins after it"
     )
     parser.add_argument(
         "--out",
         type=pathlib.Path,
         metavar="DIR",
-        help="benchmarks/results; with --smoke runs/benchmarks, since those are published",
+        help="directory for results; default: benchmarks/results, with --smoke runs/benchmarks",
     )
     return parser
 
 
 def _positive(text):
     if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"1 at least. Received: {text}")
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
     return int(text)
 
 
@@ -132,14 +135,14 @@ def _name(text):
 
 
 def cases(names):
-    """(work, model, precision) of what is named."""
+    """Return an iterator over the named cases, each (work, model, precision)."""
     kinds = ((WORKS, WORKS), (SIZES_OF, PRESETS), (PRECISIONS, PRECISIONS))
     chosen = ([one for one in kind if one in names] or usual for kind, usual in kinds)
     return itertools.product(*chosen)
 
 
 def _card(options):
-    """Name of the GPU, operations a second of large products by precision, weights by preset."""
+    """Return the GPU's name, its operations/s by precision, and the number of weights by preset."""
     found = {"gpu": None, "peaks": {}, "weights": {}}
     lane = Lane("keras_bahdanau", "gpu_keras", "device", ours=True, limit=2 * options.limit)
     worker = Worker(lane, os.cpu_count())
@@ -162,7 +165,7 @@ def _card(options):
 
 @contextlib.contextmanager
 def _reported(name):
-    """A part that can't be done is told, and the others go on."""
+    """Print a failure in the block, so that the other parts can continue."""
     try:
         yield
     except (Failed, Unavailable) as error:
@@ -175,7 +178,7 @@ def _sizes(model, options):
 
 
 def _preset(model, options):
-    """What makes a preset's model; nothing for the model of row 1."""
+    """Return the settings that build a preset's model, or {} for row 1's model."""
     if model not in PRESETS:
         return {}
     tiny = {"embedding_units": 16, "units": 16}
@@ -183,10 +186,10 @@ def _preset(model, options):
 
 
 def peer_sizes(model, weights, options):
-    """The sizes of PyTorch's model.
+    """Return the sizes of PyTorch's model.
 
-    That of row 1 is the peer of `small`: the same widths, and as many products. The peer of
-    another preset has as many weights, as in row 12.
+    The peer of `small` is row 1's model, which has the same widths and about as many products. For
+    the other presets, the peer has the same number of weights, as in row 12.
     """
     sizes = _sizes(model, options)
     if model not in PRESETS or model == "small":
@@ -196,7 +199,7 @@ def peer_sizes(model, weights, options):
 
 
 def _lanes(case, card, limit, options):
-    """Ours and PyTorch's, as it is and compiled."""
+    """Yield our lane, and the lanes of PyTorch's forms."""
     work, model, precision = case
     beam = {} if WORKS[work] is None else {"beam": WORKS[work]}
     shared = {"case": "decoding" if beam else "training"}
@@ -206,30 +209,32 @@ def _lanes(case, card, limit, options):
     shared["limit"] = limit
     yield Lane("keras_bahdanau", "gpu_keras", settings=own, ours=True, **shared)
     if model in PRESETS and model not in card["weights"]:
-        return  # nobody knows how large a peer must be
+        return  # the size of the peer is unknown
     peer = {**given, "size": peer_sizes(model, card["weights"], options)}
     environment = OURS if importlib.util.find_spec("torch") else "pytorch"
     with _reported("PyTorch"):
-        python_of(environment)  # makes it, which takes minutes, before time counts
+        python_of(environment)  # may create it, which takes minutes, before the time limit applies
         for name, compiled in _forms(beam, options):
             settings = {**peer, "compiled": compiled}
             yield Lane(name, "gpu_pytorch", settings=settings, environment=environment, **shared)
 
 
 def _forms(beam, options):
-    """Names of PyTorch's forms, and the mode of torch.compile of each; None without it."""
+    """Yield (name, mode of torch.compile) for each form of PyTorch; the mode is None if unused."""
     yield "PyTorch", None
     if not options.smoke:
         yield "PyTorch, compiled", "default"
-        if not beam:  # a search goes on from what a step gave, which a graph writes anew
+        if not beam:  # a search reuses outputs of earlier steps, which CUDA graphs overwrite
             yield "PyTorch, compiled, CUDA graphs", "reduce-overhead"
 
 
 def _measured(some, card, limit, options):
-    """The results of some cases, whose competitors are prepared at once and measured in turns."""
+    """Prepare the competitors of some cases at the same time, measure them in turns; the results."""
     if limit <= 0:
         for case in some:
-            print(f"{' '.join(case)}: left out, the {options.minutes:g} minutes are over")
+            print(
+                f"{' '.join(case)}: not measured, because {options.minutes:g} minutes have passed"
+            )
         return [told(case, [], card["peaks"]) for case in some]
     lanes = [[*_lanes(case, card, limit, options)] for case in some]
     every = itertools.chain.from_iterable(lanes)
@@ -246,16 +251,16 @@ def _measured(some, card, limit, options):
 
 
 def _nothing(text):
-    """No progress is told."""
+    """Ignore a line of progress."""
 
 
 def told(case, measured, peaks):
-    """The case as results/gpu.json has it; the ratio is to the faster form of PyTorch.
+    """Return a case's entry for results/gpu.json; the ratio is to the fastest form of PyTorch.
 
     Args:
         case: (work, model, precision).
         measured: List of `Measured`.
-        peaks: Dictionary from precisions to operations a second.
+        peaks: Dictionary from precisions to operations per second.
     """
     work, model, precision = case
     own = next((one for one in measured if one.lane.ours and one.median), None)
@@ -276,7 +281,7 @@ def told(case, measured, peaks):
 
 
 def line(found):
-    """A case as a line of the table, "-" for what could not be measured."""
+    """Return a case as a line of the table, with "-" for figures that could not be measured."""
     mega = found["operations"] and found["operations"] / 1e6
     numbers = {"operations": (mega, ",.2f"), "ours": (found["rate"], ",.0f")}
     numbers |= {"share": (found["share_of_peak"], ".1%"), "peer": (found["peer"], ",.0f")}

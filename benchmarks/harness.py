@@ -1,14 +1,15 @@
-"""Peers in processes of their own, measured in turns, and what came of it.
+"""Measure our package and its peers, each in its own process, and compare the samples.
 
-A row makes a `Lane` of each competitor, measures them by `rates` (how much a second: more is
-better) or `costs` (bytes: less is better), and returns `compared(...)`:
+A row creates a `Lane` for each competitor, measures the lanes with `rates` (work per second; more
+is better) or `costs` (bytes; less is better), and returns `compared(...)`:
 
     lanes = [Lane("ours", "ours", case="training_step", settings={...}, ours=True),
              Lane("pytorch", "pytorch", case="training_step", settings={...})]
     return compared(GOAL, rates(lanes, options), unit="tokens/s")
 
-The ratio always is ours / best peer, of medians: a goal ">= 1.5" is one of rates, "<= 0.33" one
-of costs. Of several lanes of ours the best one counts, and so does the best of each peer's.
+The ratio is always ours / best peer, computed from medians. A goal such as ">= 1.5" applies to
+rates, and one such as "<= 0.33" to costs. If several lanes are ours, the best one counts; the same
+holds for the lanes of each peer.
 """
 
 import concurrent.futures
@@ -40,14 +41,14 @@ __all__ = [
     "unmeasured",
     "write_result",
 ]
-# TensorFlow with oneDNN keeps what it has once had; so that a peak can be seen, it gives it back.
+# TensorFlow with oneDNN keeps freed memory in a pool, which hides peaks. This disables the pool.
 NO_POOL = {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}
-PAUSE = 0.3  # seconds: threads of the one before spin a while before they sleep
+PAUSE = 0.3  # seconds; the threads of the previous lane spin for a while before they sleep
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """Settings of a row from the command line."""
+    """Command-line settings for a row."""
 
     rounds: int = 5
     quick: bool = False
@@ -62,12 +63,12 @@ class Options:
 
 
 def results_of(tiny):
-    """Directory of results: the published ones, or of tiny sizes one that is not."""
+    """Return the directory for results: the published one, or another one for `tiny` sizes."""
     return HERE.parent / "runs" / "benchmarks" if tiny else HERE / "results"
 
 
 def write_result(path, result):
-    """Write a result as JSON, as a whole or not at all."""
+    """Write a result as JSON, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".unfinished-{path.name}")
     unfinished.write_text(json.dumps(result, indent=1, default=str) + "\n", encoding="utf-8")
@@ -80,10 +81,10 @@ class Measured:
 
     Attributes:
         lane: The `Lane`.
-        samples: List of numbers, one a round.
-        about: Dictionary of what `prepare` answered: parameters, versions, note.
-        answers: List of what the worker answered, round by round.
-        error: Why there are no samples, or None.
+        samples: List of numbers, one per round.
+        about: Dictionary that `prepare` returned: parameters, versions and a note.
+        answers: List of the worker's answers, one per round.
+        error: The reason why there are no samples, or None.
     """
 
     lane: Lane
@@ -94,11 +95,11 @@ class Measured:
 
     @property
     def median(self):
-        """Of the samples; None without any."""
+        """The median of the samples, or None if there are none."""
         return statistics.median(self.samples) if self.samples and not self.error else None
 
     def as_json(self):
-        """For the results."""
+        """Return a dictionary for the results file."""
         settings = {name: one for name, one in self.lane.settings.items() if name != "corpus"}
         shown = {"lane": self.lane.name, "settings": settings, **self.about}
         if self.error:
@@ -112,13 +113,13 @@ class Measured:
 
 
 def rates(lanes, options, say=print, at_once=False):
-    """Count per second of each lane: all are prepared first, then measured in turns.
+    """Prepare all lanes, then measure them in turns: the work that each does per second.
 
     Args:
         lanes: List of `Lane`.
         options: `Options`.
-        say: Function of one string: where progress is told.
-        at_once: Whether all are prepared at the same time.
+        say: Function that receives each line of progress.
+        at_once: Whether to prepare all lanes at the same time.
 
     Returns:
         List of `Measured`, one for each lane.
@@ -138,12 +139,12 @@ def rates(lanes, options, say=print, at_once=False):
 
 
 def costs(lanes, options, say=print):
-    """Bytes that each lane's work takes at its peak, in a fresh process each time.
+    """Measure the peak memory of each lane's work in bytes, in a new process for each sample.
 
     Args:
         lanes: List of `Lane`.
         options: `Options`.
-        say: Function of one string: where progress is told.
+        say: Function that receives each line of progress.
 
     Returns:
         List of `Measured`, one for each lane.
@@ -162,7 +163,7 @@ def costs(lanes, options, say=print):
 
 
 def prepared(lanes, options, say=print):
-    """The report of each lane's `prepare`, one after the other; nothing is measured.
+    """Prepare the lanes one after another, and return their reports without measuring anything.
 
     Returns:
         List of `Measured` without samples.
@@ -176,8 +177,8 @@ def prepared(lanes, options, say=print):
 
 
 def _started(one, options, say, variables=None):
-    """The lane's worker, prepared; None, and the error noted, if that fails."""
-    say(f"  {one.lane.name}: prepares")
+    """Start and prepare the lane's worker; if that fails, record the error and return None."""
+    say(f"  {one.lane.name}: preparing")
     worker = None
     try:
         worker = Worker(one.lane, options.threads, variables)
@@ -192,7 +193,7 @@ def _started(one, options, say, variables=None):
 
 
 def _take(one, worker, do, **request):
-    """One sample more, or the error."""
+    """Add one sample, or record the error."""
     try:
         answer = worker.ask(do, **request)
     except Failed as error:

@@ -1,4 +1,4 @@
-"""A competitor, and the process that it runs in."""
+"""A competitor in a benchmark, and the process that it runs in."""
 
 import contextlib
 import dataclasses
@@ -21,15 +21,17 @@ class Lane:
     Attributes:
         name: Name in the table.
         worker: Name of the script in workers/.
-        case: Which of the script's cases.
-        settings: Dictionary of JSON values, the case's arguments.
-        environment: Name of a requirements file, `OURS` if left out and there is none of the
-            worker's name.
-        ours: Whether it is ours or a peer's.
-        repeat: Runs in a round.
-        side_by_side: Whether TensorFlow has half of the threads for each operation, and two
-            operations at once, in place of all threads for each and as many operations.
-        limit: Seconds of one request, after which its process is ended; None for none.
+        case: Name of one of the script's cases.
+        settings: Dictionary of JSON values, the arguments of the case.
+        environment: Name of a requirements file. If None, the file with the worker's name is
+            used, or `OURS` if there is no such file.
+        ours: True for this package, False for a peer.
+        repeat: Number of runs in a round.
+        side_by_side: Whether TensorFlow runs two operations at a time, with half of the threads
+            for each. If False, each operation gets all threads, and as many operations as there
+            are threads may run at a time.
+        limit: Time limit for one request, in seconds, after which the process is ended; None for
+            no limit.
     """
 
     name: str
@@ -44,19 +46,19 @@ class Lane:
 
 
 class Failed(RuntimeError):
-    """A worker answered with an error, or died."""
+    """Raised when a worker answers with an error, or ends without an answer."""
 
 
 class Worker:
-    """A worker's process.
+    """The process of a worker.
 
     Args:
         lane: `Lane`.
-        threads: Integer, the same for all.
-        variables: Dictionary of further environment variables.
+        threads: Integer, the number of threads, which is the same for all workers.
+        variables: Dictionary of additional environment variables.
 
     Raises:
-        Unavailable: If its environment can't be made.
+        Unavailable: If its environment can't be created.
     """
 
     def __init__(self, lane, threads, variables=None):
@@ -81,7 +83,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _limited(self):
-        """Ends the process if the block takes longer than its limit."""
+        """End the process if the block takes longer than the lane's limit."""
         if self.lane.limit is None:
             yield
             return
@@ -98,10 +100,10 @@ class Worker:
         self._process.kill()
 
     def ask(self, do, **rest):
-        """The worker's answer as a dictionary.
+        """Send a request, and return the worker's answer as a dictionary.
 
         Raises:
-            Failed: If it is an error, or there is none.
+            Failed: If the answer is an error, or the worker ended without one.
         """
         try:
             with self._limited():
@@ -123,7 +125,7 @@ class Worker:
         return answer
 
     def _last_words(self):
-        """The last line of its log, such as that of an exception."""
+        """Return the last line of the worker's log, such as the message of an exception."""
         if self._log is None:
             return ""
         self._log.seek(0)
@@ -131,11 +133,11 @@ class Worker:
         return f": {lines[-1].strip()[:300]}" if lines else ""
 
     def prepare(self):
-        """Builds, compiles and warms up what the lane is about."""
+        """Build, compile and warm up the lane's work; return the worker's report."""
         return self.ask("prepare", case=self.lane.case, settings=self.lane.settings)
 
     def close(self):
-        """Ends the process."""
+        """End the process."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:

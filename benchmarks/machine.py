@@ -1,4 +1,4 @@
-"""The machine that a row was measured on."""
+"""Description of the machine that a row is measured on."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import platform
 
 
 def described():
-    """Dictionary: processor, cores, memory, which vector instructions, operating system."""
+    """Return a dictionary: processor, cores, memory, vector instructions, system and load."""
     return {
         "processor": _field("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": os.cpu_count(),
@@ -21,7 +21,7 @@ _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 
 
 def has_bfloat16():
-    """True if the processor multiplies bfloat16 by itself."""
+    """Return True if the processor has bfloat16 multiplication."""
     return bool({"avx512_bf16", "amx_bf16"} & set(_flags()))
 
 

@@ -1,8 +1,9 @@
-"""Training by 1 and 2 processes of one core each: tokens a second, time and bytes of the sums.
+"""Compare training with 1 and 2 processes, one core each: tokens/s, time for sums, bytes sent.
 
     python benchmarks/many_machines.py --cores 0 1
 
-Both cores must be free for tokens a second; figures of processor time hold on a busy machine, too.
+The tokens per second are only valid if both cores are idle. The figures in processor time are also
+valid on a busy machine.
 """
 
 import argparse
@@ -28,7 +29,7 @@ def main():
 
 
 def of_processes(count, given):
-    """The figures of the chief of so many processes, each on its core."""
+    """Train with `count` processes, each on its own core; return the figures of the first one."""
     ports = [free_port() for _ in range(count)]
     command = [sys.executable, __file__, "--worker", f"--steps={given.steps}"]
     workers = [
@@ -55,7 +56,7 @@ def place_of(index, ports):
 
 
 def measured(steps, units):
-    """Tokens a second of all workers together, and the time of a sum of a gradient."""
+    """Measure the tokens/s of all workers together, and the time for summing a gradient."""
     import keras
     import tensorflow as tf
 
@@ -68,7 +69,7 @@ def measured(steps, units):
     model = new_model(kb, units)
     model.compile(keras.optimizers.Adam(1e-3), kb.losses.TokenCrossentropy())
     model.optimizer.build(model.trainable_variables)
-    rows = BATCH_TOKENS // LENGTH // workers.count  # of this worker
+    rows = BATCH_TOKENS // LENGTH // workers.count  # rows of this worker
     ids = tf.random.uniform((rows, LENGTH), 4, VOCABULARY, tf.int32)
     batch = ((ids, ids), ids, tf.ones((rows, LENGTH)))
     step = SummedStep(model, tf.nest.map_structure(tf.TensorSpec.from_tensor, batch), workers, 1)
@@ -84,7 +85,7 @@ def measured(steps, units):
         "sum_ms": round(1000 * of_sums[0], 1),
         "share_of_sums": round(of_sums[0] / seconds, 3),
         "share_of_sums_in_processor_time": round(of_sums[1] / processor, 3),
-        # of a ring of n: 2 (n - 1) / n of the gradient, sent by each worker
+        # in a ring of n workers, each sends 2 (n - 1) / n times the size of the gradient
         "megabytes_sent_a_step": round(
             2 * (workers.count - 1) / workers.count * 4 * model.count_params() / 1e6, 1
         ),
@@ -100,7 +101,7 @@ def new_model(kb, units):
 
 
 def timed(work, steps):
-    """Mean seconds of one call, of the clock and of the processor, after a few that warm up."""
+    """Return the mean elapsed and processor seconds of a call, after a few warm-up calls."""
     for _ in range(WARM_UP):
         work()
     began = time.perf_counter(), time.process_time()
@@ -118,8 +119,10 @@ def free_port():
 
 def parsed():
     parser = argparse.ArgumentParser(description=pathlib.Path(__file__).name)
-    parser.add_argument("--worker", action="store_true", help="be one of the processes")
-    parser.add_argument("--cores", type=int, nargs=2, default=[0, 1], help="of the processes")
+    parser.add_argument("--worker", action="store_true", help="run as one of the processes")
+    parser.add_argument(
+        "--cores", type=int, nargs=2, default=[0, 1], help="cores for the processes"
+    )
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--units", type=int, default=UNITS)
     return parser.parse_args()

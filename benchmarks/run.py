@@ -1,8 +1,10 @@
-"""Measures the package beside its peers: `python benchmarks/run.py [NAME ...]`.
+"""Compare the speed and memory of this package with its peers.
 
-Run it with a Python that has keras_bahdanau's requirements; a peer's environment is made under
-benchmarks/.envs/ when it is first needed. Everything is a ratio taken in one run, the competitors
-taking turns. BENCHMARK_LOG=1 shows what the workers print.
+    python benchmarks/run.py [NAME ...]
+
+Run it with a Python that has keras_bahdanau's requirements. The environment of a peer is created
+under benchmarks/.envs/ when it is first needed. Each result is a ratio from one run, in which the
+competitors take turns. With BENCHMARK_LOG=1, the program shows everything that the workers print.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from rows.multi30k import directory  # noqa: E402
 
 
 def rows():
-    """The modules of rows/ that have a NAME, by it, in the order of their NUMBER."""
+    """Return the modules of rows/ that have a NAME, by that name, ordered by their NUMBER."""
     names = sorted(path.stem for path in (HERE / "rows").glob("*.py"))
     modules = [importlib.import_module(f"rows.{name}") for name in names]
     named = [module for module in modules if hasattr(module, "NAME")]
@@ -31,7 +33,7 @@ def rows():
 
 
 def main(arguments=None):
-    """Exit code 0, or 2 for a name that is no row's."""
+    """Measure the named rows; return exit code 0, or 2 if a name is unknown."""
     known = rows()
     options = _parser().parse_args(arguments)
     options.out = options.out or results_of(options.quick)
@@ -41,7 +43,7 @@ def main(arguments=None):
         return 0
     unknown = [name for name in options.names if name not in known]
     if unknown:
-        print(f"No row is named {', '.join(unknown)}. There are: {', '.join(known)}.")
+        print(f"No row is named {', '.join(unknown)}. The rows are: {', '.join(known)}.")
         return 2
     paths = {options.multi30k, options.out, options.tflite, options.words, options.node_modules}
     command = _command(arguments or sys.argv[1:], paths)
@@ -51,7 +53,7 @@ def main(arguments=None):
 
 
 def _command(arguments, paths):
-    """The command line, with the machine's own paths as DIR."""
+    """Return the command line, with paths of this machine replaced by DIR."""
     known = {*map(str, paths)}
     shown = ["DIR" if one in known else one for one in arguments]
     return shlex.join(["python", "benchmarks/run.py", *shown])
@@ -59,45 +61,59 @@ def _command(arguments, paths):
 
 def _parser():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="rows; all if left out")
-    parser.add_argument("--list", action="store_true", help="say what rows there are")
-    parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run at all?")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows to measure; default: all")
+    parser.add_argument("--list", action="store_true", help="list the rows and exit")
+    parser.add_argument("--rounds", type=int, default=5, help="samples per competitor")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to test that rows run")
     parser.add_argument(
         "--out",
         type=pathlib.Path,
         metavar="DIR",
-        help="benchmarks/results; with --quick runs/benchmarks, since those are published",
-    )
-    parser.add_argument("--threads", type=int, default=Options.threads, help="of each competitor")
-    parser.add_argument(
-        "--multi30k", type=directory, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
+        help="directory for results; default: benchmarks/results, with --quick runs/benchmarks",
     )
     parser.add_argument(
-        "--tflite", type=pathlib.Path, metavar="FILE", help="model of characters for `suggestions`"
+        "--threads", type=int, default=Options.threads, help="threads per competitor"
     )
-    parser.add_argument("--words", type=pathlib.Path, metavar="FILE", help="its words, one a line")
     parser.add_argument(
-        "--node-modules", type=pathlib.Path, metavar="DIR", help="where @litertjs/core is installed"
+        "--multi30k",
+        type=directory,
+        metavar="DIR",
+        help="directory with train.en[.gz], train.de[.gz], ...",
+    )
+    parser.add_argument(
+        "--tflite", type=pathlib.Path, metavar="FILE", help="character model for `suggestions`"
+    )
+    parser.add_argument(
+        "--words", type=pathlib.Path, metavar="FILE", help="words for `suggestions`, one per line"
+    )
+    parser.add_argument(
+        "--node-modules",
+        type=pathlib.Path,
+        metavar="DIR",
+        help="directory where @litertjs/core is installed",
     )
     parser.add_argument(
         "--model",
         metavar="PRESET[:NAME=VALUE,...]",
-        help="for `student-step`, such as small:cell=min-gru,encoder_cell=min-gru",
+        help="model for `student-step`, such as small:cell=min-gru,encoder_cell=min-gru",
     )
-    parser.add_argument("--steps", type=int, help="batches of an epoch that are measured; all")
-    parser.add_argument("--sentences", type=int, help="test sentences that are decoded; all")
+    parser.add_argument(
+        "--steps", type=int, help="number of batches to measure in an epoch; default: all"
+    )
+    parser.add_argument(
+        "--sentences", type=int, help="number of test sentences to decode; default: all"
+    )
     return parser
 
 
 def _measured(module, options, command):
-    """The row's result, written to its file."""
+    """Measure a row, write its result to a file, and return the result."""
     print(f"{module.NAME}: {module.ABOUT}; goal {_goal(module.GOAL)}")
     processor, start = machine.described(), time.perf_counter()
     names = [field.name for field in dataclasses.fields(Options)]
     found = module.measure(Options(**{name: getattr(options, name) for name in names}))
     result = {
-        "name": module.NAME,  # unless the row has named it
+        "name": module.NAME,  # a row may return another name
         "row": module.NUMBER,
         "about": module.ABOUT,
         **found,
@@ -132,7 +148,7 @@ def _table(results):
 
 
 def _details(result):
-    """(lane, what it gave) of ours and of each peer."""
+    """Yield (lane, its median with the unit, or its error) for ours and for each peer."""
     lanes = [result["ours"], *result.get("ours_otherwise", ()), *result["peers"].values()]
     for lane in lanes:
         error, median, weights = map(lane.get, ("error", "median", "parameters"))

@@ -1,4 +1,4 @@
-"""Row 6, the layer in anybody's model: memory of the same passes, each in a fresh process."""
+"""Row 6, the attention layer in any model: memory of a pass, in a new process for each sample."""
 
 import dataclasses
 
@@ -8,8 +8,8 @@ from rows.attention_layer_time import cases, of_all, systems
 NUMBER = 6
 NAME = "attention-layer-memory"
 GOAL = "<= 1"
-ROUNDS = 1  # memory hardly varies, and each sample is a process
-ABOUT = "attention alone, 64 to 4096 values, one query or as many: peak memory, ours / best peer"
+ROUNDS = 1  # memory varies little, and each sample needs its own process
+ABOUT = "attention only, 64 to 4096 values, one query or as many: peak memory, ours / best peer"
 
 
 def measure(options):

@@ -1,4 +1,4 @@
-"""Row 6, the layer in anybody's model: speed with one query a row, and with one a value."""
+"""Row 6, the attention layer in any model: speed with one query, and with as many as values."""
 
 import dataclasses
 
@@ -7,16 +7,16 @@ from harness import Lane, Measured, compared, rates
 NUMBER = 6
 NAME = "attention-layer-time"
 GOAL = ">= 1"
-ABOUT = "attention alone, 64 to 4096 values, one query or as many: speed, ours / best peer"
+ABOUT = "attention only, 64 to 4096 values, one query or as many: speed, ours / best peer"
 BATCH, UNITS = 16, 64
-LENGTHS = {64: (200, 20), 512: (30, 1), 4096: (4, 1)}  # passes of a sample: of one query, of many
-LONGEST = {"batch": 1, "units": 16}  # of 4096 queries: 1.1 GB a tensor of all pairs
+LENGTHS = {64: (200, 20), 512: (30, 1), 4096: (4, 1)}  # passes per sample: one query, many
+LONGEST = {"batch": 1, "units": 16}  # for 4096 queries: a tensor of all pairs has 1.1 GB
 QUICK = {6: (1, 1), 24: (1, 1)}
 WITHOUT = "keras_layers without projections"
 
 
 def cases(quick):
-    """Shapes by name; `repeat` is how often each is computed for one sample."""
+    """Return a dictionary from names to shapes; `repeat` is the number of passes per sample."""
     found = {}
     for many in (False, True):
         for length, repeats in (QUICK if quick else LENGTHS).items():
@@ -33,7 +33,7 @@ def cases(quick):
 
 
 def systems():
-    """(name, worker, settings) of every way to run ours and the peers."""
+    """Return (name, worker, settings) for every way to run our layer and the peers' layers."""
     return [
         ("ours jit=False", "ours", {"jit": False}),
         ("ours jit=True", "ours", {"jit": True}),
@@ -46,9 +46,9 @@ def systems():
 
 
 def measure(options):
-    """Each system has one process, which takes its turn with each case.
+    """Measure all cases in one process per system; the systems take turns.
 
-    With one thread the time is that of the processor, which other work disturbs less.
+    With one thread, times are processor times, which are less sensitive to other work.
     """
     shapes = cases(options.quick)
     every = {"cases": [*shapes.values()]}
@@ -59,7 +59,7 @@ def measure(options):
     samples = rates(lanes, dataclasses.replace(options, rounds=options.rounds * len(shapes)))
     unit = "passes/s"
     if options.threads == 1:
-        unit = "passes/s of the processor's time"
+        unit = "passes/s of processor time"
         for one in samples:
             one.samples = [said["count"] / said["processor_seconds"] for said in one.answers]
     by_case = {
@@ -70,7 +70,7 @@ def measure(options):
 
 
 def _of_case(measured, number, shape, count):
-    """The `Measured` of one case among those that a lane went through in turns."""
+    """Return the `Measured` of one case from the samples of a lane that ran all cases in turn."""
     about = dict(measured.about)
     if "parameters" in about:
         about["parameters"] = about["parameters"][number]
@@ -80,9 +80,10 @@ def _of_case(measured, number, shape, count):
 
 
 def of_all(goal, by_case, unit, say=print):
-    """The row's result: that of the case with the worst ratio, and under `cases` all of them.
+    """Return the result of the case with the worst ratio, with the results of all cases in `cases`.
 
-    The layer without projections has other weights and less to compute: it is told, and no peer.
+    The layer without projections has fewer weights and less to compute. The result contains its
+    samples, but it isn't a peer.
     """
     results = {}
     for name, measured in by_case.items():

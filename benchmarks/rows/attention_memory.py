@@ -1,4 +1,4 @@
-"""Row 6, memory: the same passes, each in a fresh process."""
+"""Row 6, memory: the passes of `attention_time`, in a new process for each sample."""
 
 import dataclasses
 
@@ -8,8 +8,8 @@ from rows import attention_time
 NUMBER = 6
 NAME = "attention-memory"
 GOAL = "<= 0.125"
-ROUNDS = 3  # memory hardly varies
-ABOUT = "attention alone, 16 x 512 x 512 x 256: peak memory, ours / stock Keras"
+ROUNDS = 3  # memory varies little
+ABOUT = "attention only, 16 x 512 x 512 x 256: peak memory, ours / stock Keras"
 
 
 def measure(options):

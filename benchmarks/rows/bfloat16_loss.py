@@ -1,8 +1,9 @@
-"""Row 2's condition: under `mixed_bfloat16` the loss falls as in float32, within noise.
+"""Row 2's condition: under `mixed_bfloat16`, the loss falls as in float32, within the noise.
 
-The noise is what the order of the batches makes in float32. Loss curves of an epoch of Multi30K
-are cut into 20 parts; the distance of two curves is the mean absolute difference of their parts'
-means. The ratio is distance(bfloat16, float32) / distance(float32 in another order, float32).
+The noise is the effect of another order of the batches in float32. The loss curve of an epoch of
+Multi30K is divided into 20 parts, and the mean of each part is computed. The distance between two
+curves is the mean absolute difference between these means. The ratio is
+distance(bfloat16, float32) / distance(float32 in another order, float32).
 """
 
 import statistics
@@ -15,7 +16,7 @@ from rows.sizes import sizes
 NUMBER = 2
 NAME = "bfloat16-loss"
 GOAL = "<= 1"
-ABOUT = "loss curve over an epoch of Multi30K: how far bfloat16 / how far another order of batches"
+ABOUT = "loss over an epoch of Multi30K, distance from float32: bfloat16 / another order of batches"
 PARTS = 20
 
 

@@ -1,4 +1,4 @@
-"""Row 7, beam search of width 5: see `decoding`."""
+"""Row 7, beam search with beam 5: see `decoding`."""
 
 from rows.decoding import decoded
 

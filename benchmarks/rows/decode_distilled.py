@@ -1,9 +1,10 @@
-"""Row 14: our greedy search against the peers' search with beam 5, of row 7's models and sentences.
+"""Row 14: row 7 again, but our greedy search is compared with the peers' search with beam 5.
 
-A model that was trained on the translations of a beam has as much BLEU greedily as its teacher has
-with the beam (Kim and Rush 2016; `examples/multi30k` has the figures). So it needs no beam. The
-peers have no command for such a training, but a model of theirs could have it, too: their greedy
-search is measured beside it, which makes row 7 again (`ratio_greedily`).
+With greedy search, a model that was trained on the translations of a beam search reaches about the
+BLEU of its teacher with a beam (Kim and Rush 2016; for the figures, see `examples/multi30k`), so it
+needs no beam. The peers have no command for this kind of training, but their models could be
+trained like this too. Their greedy search is therefore also measured, as in row 7
+(`ratio_greedily`).
 """
 
 import dataclasses
@@ -44,7 +45,7 @@ def _greedy(lanes):
 
 
 def _result(measured, chosen):
-    """Beside the peers with a beam, and beside those that search greedily."""
+    """Return the result: the ratio to the peers with a beam, and to those with greedy search."""
     own = [one for one in measured if one.lane.ours]
     beam = [one for one in measured if one.lane.settings["beam"] == BEAM]
     greedy = [one for one in measured if one not in own and one not in beam]

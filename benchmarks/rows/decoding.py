@@ -1,11 +1,12 @@
-"""Row 7: decoding Multi30K's test sentences, greedy and with beam 5.
+"""Row 7: decoding Multi30K's test sentences, with greedy search and with beam 5.
 
-All weights are random, so that no training decides, and nobody can end: the end token's logit is
-far below all others, and each batch of 64 sentences of similar length runs for as many steps as
-its longest source has tokens, and four more (ours: each sentence for its own). So all peers
-compute the same number of steps for the same number of rows, and nothing but speed differs;
-what ours gains on trained models by dropping finished sentences is not in here. Ours goes from
-text to text, with alignments; the peers from ids to ids.
+All weights are random, so the results don't depend on training. No translation can end early,
+because the logit of the end token is far below all others. Each batch contains 64 sentences of
+similar length, and runs for four steps more than its longest source has tokens; in our package,
+this limit applies to each sentence. All peers therefore compute the same number of steps for the
+same number of rows, and only their speeds differ. With trained models, our package gains time by
+dropping finished sentences; this gain isn't included. Our lanes go from text to text, with
+alignments, and the peers' lanes from ids to ids.
 """
 
 import machine
@@ -19,9 +20,9 @@ PEERS = ("addons", "opennmt_tf", "pytorch", "keras_layers")
 
 
 def decoded(options, goal, beam):
-    """The result of a beam width.
+    """Return the result for a beam width.
 
-    Where the processor multiplies bfloat16 by itself, ours and PyTorch are measured in it, too.
+    If the processor has bfloat16 multiplication, ours and PyTorch are also measured in bfloat16.
     """
     chosen = sizes(options.quick, **({"vocabulary": QUICK_VOCABULARY} if options.quick else {}))
     try:
@@ -38,12 +39,12 @@ def decoded(options, goal, beam):
 
 
 def precisions():
-    """Those that the processor has by itself."""
+    """Return the names of the precisions in which the processor can multiply."""
     return ("float32", "bfloat16") if machine.has_bfloat16() else ("float32",)
 
 
 def in_precisions(name, worker, settings, ours=False):
-    """A lane of a search for each of the `precisions`."""
+    """Return a decoding lane for each of the `precisions`."""
     return [
         Lane(
             name if one == "float32" else f"{name} {one}",
@@ -57,7 +58,7 @@ def in_precisions(name, worker, settings, ours=False):
 
 
 def peer_lanes(settings):
-    """Every peer that has the search, in float32; PyTorch in all `precisions`."""
+    """Return the lanes of the peers that have the search: float32; PyTorch in all `precisions`."""
     names = [name for name in PEERS if settings["beam"] == 1 or name != "keras_layers"]
     lanes = [Lane(name, name, "decode", settings) for name in names if name != "pytorch"]
     return [*lanes, *in_precisions("pytorch", "pytorch", settings)]

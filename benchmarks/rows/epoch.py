@@ -1,10 +1,11 @@
 """Row 4: an epoch of Multi30K through each peer's usual input pipeline.
 
-All have the same ids of the same pairs and see each pair once. What makes a batch is each one's
-own: ours has 2,048 positions in buckets of length, stock Keras and Addons have 64 sentences in
-random order padded to the longest, OpenNMT-tf and PyTorch 64 sentences of similar length. With
-`--steps N` the epoch is one of N x 64 random pairs, the same for all. What counts is real target
-tokens, end tokens included. Ours in bfloat16 takes part in the same run, told apart.
+All competitors read the same ids of the same pairs, each pair once. Each forms batches in its own
+way: ours have 2,048 positions with sentences of similar length, those of stock Keras and Addons
+have 64 sentences in random order, padded to the longest, and those of OpenNMT-tf and PyTorch have
+64 sentences of similar length. With `--steps N`, the epoch consists of N x 64 random pairs, the
+same for all competitors. The rate counts real target tokens, including end tokens. Our epoch in
+bfloat16 is measured in the same run and is reported separately.
 """
 
 from environments import Unavailable

@@ -1,7 +1,8 @@
-"""Row 3: how much of the machine's matrix-product speed a training step reaches, in one run.
+"""Row 3: the fraction of the machine's matrix-product speed that a training step reaches.
 
-The step's operations are counted by `sizes.operations`; the peak is the best library's large
-square product of the same precision, taking turns with the step.
+`sizes.operations` counts the operations of the step. The peak is the speed of large square
+products in the same precision with the fastest library. Both are measured in the same run, in
+turns.
 """
 
 from harness import Lane, compared, rates
@@ -40,7 +41,7 @@ def measure(options, precision="float32", policy="float32"):
         GOAL,
         measured,
         unit="GFLOP/s",
-        same_parameters=False,  # a matrix product has none
+        same_parameters=False,  # a matrix product has no parameters
         operations_of_a_step=operations(chosen),
         sizes=chosen,
     )

@@ -1,4 +1,4 @@
-"""Row 10: how the cost of a target token grows."""
+"""Row 10: how the cost per target token grows with the source length and the vocabulary."""
 
 import statistics
 
@@ -7,7 +7,7 @@ from harness import Failed, Lane, Unavailable, Worker
 
 NAME = "growth"
 NUMBER = 10
-ABOUT = "seconds a target token against source length and vocabulary: how well a line fits"
+ABOUT = "seconds per target token against source length and vocabulary size: R^2 of a linear fit"
 GOAL = ">= 0.98"
 
 MODEL = {"embedding": 256, "units": 512, "attention": 256, "precision": "float32"}
@@ -24,9 +24,9 @@ LINEAR = ("source_time", "vocabulary")
 
 
 def measure(options):
-    """Every size of every axis in turns, `options.rounds` times; the ratio is the lowest R^2.
+    """Measure every size on every axis in turns, `options.rounds` times; `ratio` is the lowest R^2.
 
-    The batch is charted only: the cost of a token falls with it.
+    The batch size is only plotted, because the cost per token falls as it grows.
     """
     model, axes = (TINY, QUICK) if options.quick else (MODEL, AXES)
     base = {**BASE, **({"vocabulary": 500} if options.quick else {})}
@@ -64,7 +64,7 @@ def measure(options):
 
 
 def _samples(lane, sizes, options):
-    """Seconds a target token `(rounds, sizes)`, and what the worker said of itself."""
+    """Return the seconds per target token `(rounds, sizes)`, and the worker's report."""
     try:
         worker = Worker(lane, options.threads)
         about = worker.prepare()
@@ -83,7 +83,7 @@ def _cost(answer):
 
 
 def _charted(axes, samples):
-    """For each axis its values, samples, medians and the line through the medians."""
+    """Return, for each axis, the values, samples, medians and the line through the medians."""
     charted, first = {}, 0
     for axis, values in axes.items():
         own = samples[:, first : first + len(values)].T
@@ -99,15 +99,16 @@ def _charted(axes, samples):
 
 
 def line(values, costs):
-    """The line through some points.
+    """Fit a line to points.
 
     Args:
-        values: List of numbers, rising.
-        costs: List of as many numbers.
+        values: List of numbers in increasing order.
+        costs: List of numbers, one for each value.
 
     Returns:
-        Dictionary: `slope`, `intercept`, `r_squared`, and `last_doubling`, by how much the cost
-        rises from the second largest value to the largest: at most 2 where that is a doubling.
+        Dictionary: `slope`, `intercept`, `r_squared`, and `last_doubling`, the cost at the largest
+        value divided by the cost at the second largest. If the value doubles there, linear growth
+        gives at most 2.
     """
     slope, intercept = np.polyfit(values, costs, 1)
     residual = np.subtract(costs, np.polyval([slope, intercept], values))

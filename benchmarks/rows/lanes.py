@@ -1,4 +1,4 @@
-"""The competitors of several rows."""
+"""Competitors that several rows have in common."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ JITS = ("auto", True)
 
 
 def both_ways(lanes):
-    """The same lanes, those of TensorFlow also with two operations side by side."""
+    """Return the lanes, and those of TensorFlow without XLA again with two operations at a time."""
     others = [
         dataclasses.replace(lane, name=f"{lane.name}, side by side", side_by_side=True)
         for lane in lanes
@@ -18,7 +18,7 @@ def both_ways(lanes):
 
 
 def training_lanes(case, sizes, repeat, precisions=("float32",), **settings):
-    """Ours and every peer, for a case that all workers have."""
+    """Return our lanes and those of every peer, for a case that all workers support."""
     return [
         *own_lanes(case, sizes, repeat, precisions, **settings),
         *peer_lanes(case, sizes, repeat, **settings),
@@ -26,7 +26,7 @@ def training_lanes(case, sizes, repeat, precisions=("float32",), **settings):
 
 
 def own_lanes(case, sizes, repeat, precisions=("float32",), jits=JITS, **settings):
-    """Ours, once for each precision and way to compile."""
+    """Return our lanes: one for each precision and value of `jit_compile`."""
     return [
         Lane(
             f"ours {precision} jit={jit}",
@@ -42,7 +42,7 @@ def own_lanes(case, sizes, repeat, precisions=("float32",), jits=JITS, **setting
 
 
 def bfloat16_lanes(sizes, repeat):
-    """A training step of the peers that have a mixed precision, in bfloat16, in the same ways."""
+    """Return the lanes of a bfloat16 training step, for the peers that support mixed precision."""
     keras, torch = {"precision": "mixed_bfloat16"}, {"precision": "bfloat16"}
     ways = [
         ("keras_layers bfloat16", "keras_layers", {**keras, "jit": "auto"}),
@@ -57,8 +57,8 @@ def bfloat16_lanes(sizes, repeat):
 
 
 def peer_lanes(case, sizes, repeat, **settings):
-    """Every peer in float32, in each of its usual ways; the best way of each counts."""
-    fixed_shapes = case == "training_step"  # what compiles for a shape is no good for an epoch
+    """Return the lanes of every peer in float32, one for each usual way to run it."""
+    fixed_shapes = case == "training_step"  # an epoch has too many shapes to compile
     ways = [
         ("keras_layers", "keras_layers", {"jit": "auto"}),
         ("addons", "addons", {"output_in_loop": True}),

@@ -1,4 +1,4 @@
-"""Multi30K's ids for the rows that need them, tokenized once in a process of its own."""
+"""Multi30K as ids, tokenized once in a separate process, for the rows that need it."""
 
 import argparse
 import contextlib
@@ -16,28 +16,28 @@ FILES = "train.en", "train.de", "test_2016_flickr.en", "test_2016_flickr.de"  # 
 
 
 def directory(text):
-    """Path of a directory that has Multi30K: a `type` of argparse."""
+    """Return the path of a directory that contains Multi30K; for use as an argparse `type`."""
     found = pathlib.Path(text)
     absent = [
         name for name in FILES if not any((found / f"{name}{end}").is_file() for end in ("", ".gz"))
     ]
     if absent:
         raise argparse.ArgumentTypeError(
-            f"it must have {', '.join(FILES)}, plain or .gz, and {absent[0]} is not in {text!r}: "
-            "check the spelling"
+            f"it must contain {', '.join(FILES)}, plain or .gz, and {absent[0]} is not in "
+            f"{text!r}: check the spelling"
         )
     return found
 
 
 @contextlib.contextmanager
 def corpus(options, vocabulary):
-    """Path of a folder that `workers/corpus.py` filled; it is gone afterwards.
+    """Yield the path of a folder filled by `workers/corpus.py`, which is removed afterwards.
 
-    With `options.steps` the training part is so many batches of 64 sentences, drawn at random:
-    a share of an epoch, the same for every peer.
+    With `options.steps`, the training part is that many batches of 64 sentences, drawn at random:
+    a part of an epoch, which is the same for every peer.
 
     Raises:
-        Unavailable: If there is no `options.multi30k`, or it can't be read.
+        Unavailable: If `options.multi30k` is None, or the data can't be read.
     """
     if options.multi30k is None:
         raise Unavailable("needs --multi30k DIR with train.en, train.de, test_2016_flickr.en, ...")

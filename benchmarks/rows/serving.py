@@ -1,4 +1,4 @@
-"""Row 8: one sentence at a time."""
+"""Row 8: translating one sentence at a time."""
 
 import contextlib
 import dataclasses
@@ -13,19 +13,19 @@ from harness import HERE, Failed, Lane, Measured, Unavailable, Worker, compared
 
 NAME = "one-sentence"
 NUMBER = 8
-ABOUT = "ms a sentence asked alone, beam 5, p50: LiteRT int8 against the SavedModel, one thread"
+ABOUT = "one sentence at a time, beam 5, one thread: p50 in ms, LiteRT int8 / SavedModel"
 GOAL = "<= 0.5"
 SENTENCES, MOST_WORDS = 100, 40
 RANDOM = "the demo's size, random weights"
 
 
 def measure(options):
-    """p50 of each artefact, taken in turns: every sentence alone, once a round.
+    """Measure the p50 of each artefact in turns, with every sentence alone, once per round.
 
-    The model is one of the demo's size with random weights, all of whose translations have as
-    many tokens as a trained one's have in the mean. The environment variable
-    BENCHMARK_ARTEFACTS names what `keras-bahdanau export --format all` has written of a trained
-    one instead, and BENCHMARK_SENTENCES a file of sentences for it.
+    The model has the demo's size and random weights. All its translations have the same number of
+    tokens, the mean for a trained model. To measure a trained model instead, set the environment
+    variable BENCHMARK_ARTEFACTS to the directory that `keras-bahdanau export --format all` wrote,
+    and BENCHMARK_SENTENCES to a file of sentences.
     """
     with tempfile.TemporaryDirectory() as scratch:
         artefacts = found_or_made(Path(scratch, "artefacts"))
@@ -46,12 +46,12 @@ def measure(options):
         sentences=len(sentences),
     )
     for lane in (result["ours"], *result["ours_otherwise"], *result["peers"].values()):
-        del lane["settings"]  # a path that is no more, and all sentences
+        del lane["settings"]  # a temporary path, and all sentences
     return result
 
 
 def found_or_made(out):
-    """The directory with the SavedModel and the LiteRT files; `out` if they are written now."""
+    """Return the directory with the SavedModel and LiteRT files; if needed, write them to `out`."""
     if "BENCHMARK_ARTEFACTS" in os.environ:
         return Path(os.environ["BENCHMARK_ARTEFACTS"])
     paths = filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])
@@ -63,19 +63,21 @@ def found_or_made(out):
         text=True,
     )
     if done.returncode:
-        raise SystemExit(f"No artefacts to measure: {done.stderr.strip().splitlines()[-1]}")
+        raise SystemExit(
+            f"The artefacts could not be written: {done.stderr.strip().splitlines()[-1]}"
+        )
     return out
 
 
 def sentences_for(artefacts):
-    """Lines that are not empty and not too long for a LiteRT file."""
+    """Return the lines that are neither empty nor too long for a LiteRT file."""
     path = Path(os.environ.get("BENCHMARK_SENTENCES", artefacts / "sentences.txt"))
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line for line in lines if 0 < len(line.split()) <= MOST_WORDS]
 
 
 def in_turns(lanes, options, sentences):
-    """A `Measured` of each lane, whose samples are the p50 of a round, in milliseconds."""
+    """Return a `Measured` for each lane; a sample is the p50 of a round, in milliseconds."""
     measured = [Measured(lane) for lane in lanes]
     with contextlib.ExitStack() as running:
         workers = []

@@ -1,4 +1,4 @@
-"""The sizes of rows 1 to 5, 7, 12 and 13, how wide a peer must be, and the arithmetic of a step."""
+"""Model sizes for rows 1 to 5, 7 and 12 to 14, widths for the peers, and operations per step."""
 
 SIZES = {
     "vocabulary": 8000,
@@ -26,35 +26,36 @@ QUICK = {
 
 
 def sizes(quick=False, **others):
-    """The sizes, with the widths that make each peer's model as large as ours.
+    """Return the sizes, with the widths that give each peer's model as many weights as ours.
 
-    Every peer has the same vocabulary, embeddings, encoder and, but for OpenNMT-tf, whose decoder,
-    attention and readout are of one width, the same decoder and attention; what its structure has
-    no weights for is made up by one width:
+    Every peer has the same vocabulary, embeddings and encoder. All except OpenNMT-tf also have
+    the same decoder and attention; OpenNMT-tf uses a single width for decoder, attention and
+    readout. For each peer with other equations, one width is adjusted until the number of weights
+    matches:
 
-    - `readout_behind`: stock Keras' readout, whose decoder does not read the context;
-    - `readout_fed`: TensorFlow Addons' attention layer, which the next step reads;
-    - `decoder_all`: OpenNMT-tf's one width.
+    - `readout_behind`: the readout of stock Keras, whose decoder doesn't read the context
+    - `readout_fed`: the attention layer of TensorFlow Addons, which the next step reads
+    - `decoder_all`: the single width of OpenNMT-tf
     """
     chosen = {**(QUICK if quick else SIZES), **others}
     return _matched(chosen, _ours(chosen))
 
 
 def sizes_as_large(weights, quick=False, **others):
-    """The sizes at which every peer has as many weights as another model of ours.
+    """Return the sizes at which every peer has as many weights as another model of ours.
 
-    All widths are row 1's, times one factor; then each peer's own width makes up the rest, and for
-    PyTorch, whose equations are row 1's, the readout does. All are multiples of 8, which suit a
-    processor's vectors. The peers share no embeddings, as in row 1: with shared ones they would be
-    wider, and slower.
+    All widths are those of row 1 multiplied by one factor. One width of each peer then makes up
+    the difference; for PyTorch, which has the equations of row 1, this is the readout. All widths
+    are multiples of 8, which suits the processor's vector instructions. As in row 1, the peers
+    share no embeddings. With shared embeddings, they would be wider and slower.
 
     Args:
-        weights: Integer, the weights of our model.
-        quick: Whether the sizes are the tiny ones.
-        **others: What is not row 1's, such as `vocabulary=3200`.
+        weights: Integer, the number of weights of our model.
+        quick: Whether to use tiny sizes.
+        **others: Sizes that differ from row 1, such as `vocabulary=3200`.
 
     Returns:
-        Dictionary, as from `sizes`.
+        Dictionary like the one from `sizes`.
     """
     base, step = ({**QUICK, **others}, 1) if quick else ({**SIZES, **others}, 8)
     scaled = [
@@ -68,7 +69,7 @@ def sizes_as_large(weights, quick=False, **others):
 
 
 def _matched(chosen, weights, step=1):
-    """The sizes with the widths of the peers that have other equations."""
+    """Add the widths for the peers that have other equations to the sizes, and return the sizes."""
     for name, count in (
         ("readout_behind", _keras_layers),
         ("readout_fed", _addons),
@@ -80,7 +81,7 @@ def _matched(chosen, weights, step=1):
 
 
 def _common(s):
-    """Embeddings and encoder."""
+    """Return the number of weights in the embeddings and the encoder."""
     encoder = (s["embedding"] + s["encoder"] + 2) * 3 * s["encoder"]
     return 2 * s["vocabulary"] * s["embedding"] + 2 * encoder
 
@@ -124,11 +125,11 @@ def _opennmt(s, units):
 
 
 def operations(s):
-    """Floating point operations of one training step of ours: its matrix products alone.
+    """Return the number of floating-point operations in the matrix products of our training step.
 
-    A product of (m, k) with (k, n) is 2 m k n; its gradients are two products of the same
-    size, so a step is three times its forward pass. What is element by element (gates, tanh,
-    softmax, Adam) is not counted, nor is anything that is computed twice to save memory.
+    A product of (m, k) with (k, n) has 2 m k n operations. Its two gradients are products of the
+    same size, so a step has three times the operations of its forward pass. Elementwise operations
+    (gates, tanh, softmax, Adam) aren't counted, nor are recomputations that save memory.
     """
     values, units = 2 * s["encoder"], s["decoder"]
     sources, targets = s["batch"] * s["source_time"], s["batch"] * s["target_time"]

@@ -1,4 +1,4 @@
-"""Row 9: from nothing to the first answer."""
+"""Row 9: the time from process start to the first answer."""
 
 import os
 import shutil
@@ -15,15 +15,15 @@ from rows.serving import found_or_made, sentences_for
 
 NAME = "start"
 NUMBER = 9
-ABOUT = "seconds from process start: first translation of a .tflite file; the command's --help"
+ABOUT = "seconds from process start: first translation with a .tflite file, the command, --help"
 GOAL = {"translate": "<= 0.5", "command": "<= 1", "help": "<= 0.3"}
-RUNS = 4  # processes of each kind in a round
-FROM_CHECKOUT = ("-c", "from keras_bahdanau.cli import main; main()")  # as an installed script has
+RUNS = 4  # processes of each kind per round
+FROM_CHECKOUT = ("-c", "from keras_bahdanau.cli import main; main()")  # like the installed script
 RUNNER = HERE.parent / "export" / "on_device" / "translate.py"
 
 
 def measure(options):
-    """Seconds of whole processes, the kinds in turns; all include what Python itself takes."""
+    """Measure the time of whole processes, including Python's own start; the kinds take turns."""
     with tempfile.TemporaryDirectory() as scratch:
         artefacts = found_or_made(Path(scratch, "artefacts"))
         sentence = sentences_for(artefacts)[0]
@@ -48,7 +48,7 @@ def measure(options):
 
 
 def _program():
-    """`keras-bahdanau`, the script beside this Python, or what it would do."""
+    """Return the `keras-bahdanau` script of this Python, or an equivalent command."""
     script = shutil.which("keras-bahdanau", path=Path(sys.executable).parent)
     return [script] if script else [sys.executable, *FROM_CHECKOUT]
 
@@ -61,12 +61,12 @@ def _seconds(command):
     )
     took = time.perf_counter() - start
     if done.returncode:
-        raise SystemExit(f"A start failed: {done.stderr.strip().splitlines()[-1]}")
+        raise SystemExit(f"A process failed: {done.stderr.strip().splitlines()[-1]}")
     return took
 
 
 def _result(seconds):
-    """The `ratio` is that of the median to its goal, of the one that is nearer to miss it."""
+    """Return the result; `ratio` is the highest ratio of a median to its goal."""
     medians = {name: statistics.median(samples) for name, samples in seconds.items()}
     ratios = {name: medians[name] / float(goal.split()[1]) for name, goal in GOAL.items()}
     lanes = {

@@ -1,8 +1,8 @@
-"""Row 12: row 1's training step for a preset of ours, against peers with as many weights.
+"""Row 12: row 1's training step for one of our presets, compared with peers of the same size.
 
-The preset is `ssru-student`, or that of `--model`. It is made as a training makes it, with one
-vocabulary for both languages and no dropout. The peers are those of row 1, all of their widths
-made smaller (or larger) by one factor until they have as many weights.
+The preset is `ssru-student`, or the one given by `--model`. It is built as in a training run, with
+one vocabulary for both languages and no dropout. The peers are those of row 1, with all widths
+multiplied by one factor that gives them the same number of weights.
 """
 
 import json
@@ -15,7 +15,7 @@ from rows.sizes import sizes, sizes_as_large
 NUMBER = 12
 NAME = "student-step"
 GOAL = ">= 2"
-ABOUT = "a training step of ssru-student or --model, float32: tokens/s, ours / best peer as large"
+ABOUT = "training step of ssru-student or --model, float32: tokens/s, ours / best peer of its size"
 MODEL = "ssru-student"
 QUICK_WIDTHS = {"embedding_units": 16, "units": 16}
 
@@ -51,7 +51,7 @@ def measure(options):
 
 
 def parsed(model):
-    """The preset and the model options of a string such as "small:cell=min-gru,units=256"."""
+    """Parse a string such as "small:cell=min-gru,units=256" into a preset and model options."""
     preset, _, rest = model.partition(":")
     pairs = [one.partition("=") for one in rest.split(",") if one]
     return preset, {name: _value(value) for name, _, value in pairs}
@@ -65,7 +65,7 @@ def _value(text):
 
 
 def _name(model):
-    """The name of the result: another model's does not replace that of the student."""
+    """Return the name of the result, which is different for each model."""
     if model == MODEL:
         return NAME
     return f"{NAME}-{re.sub('[^a-z0-9]+', '-', model.lower())}"

@@ -1,4 +1,4 @@
-"""Row 11: a word of a character model on a device, in each language that has a runner."""
+"""Row 11: time per word of a character model on a device, in each language that has a runner."""
 
 import contextlib
 import statistics
@@ -11,21 +11,21 @@ from runtime_programs import Browser, Cplusplus, Node, OnDevicePython
 
 NAME = "suggestions"
 NUMBER = 11
-ABOUT = "ms a word of 8 characters, p50 of a .tflite file on one thread: greedy, 5 suggestions"
+ABOUT = "p50 in ms for a word of 8 characters, .tflite file, one thread: greedy, 5 suggestions"
 GOAL = {"greedy": "<= 1", "suggestions": "<= 3"}
 SEARCHES = {"greedy": ["--greedy"], "suggestions": ["--nbest", "5"]}
-LENGTH, WORDS = 8, 100  # characters of a word, and how many of them
+LENGTH, WORDS = 8, 100  # characters per word, and number of words
 
 
 def measure(options):
-    """p50 of each runner and search: a word into a process that is warm, its texts back.
+    """Measure the p50 of each runner and search, from a word to its texts, in a warm process.
 
-    Pipes and tokenizing are included, but for a page of a browser, which takes its time itself,
-    to 0.1 ms. An answer is a line of JSON. A runner that this machine lacks is left out with its
-    reason.
+    Times include pipes and tokenization, except for the browser: its page measures the times
+    itself, with a resolution of 0.1 ms. An answer is a line of JSON. If a runner's tools are
+    missing, the result contains the reason instead of times.
     """
     if options.tflite is None or options.words is None:
-        return unmeasured(GOAL, "ms", "needs --tflite FILE and --words FILE, a word a line")
+        return unmeasured(GOAL, "ms", "needs --tflite FILE and --words FILE, one word per line")
     lines = options.words.read_text(encoding="utf-8").splitlines()
     words = [word for word in dict.fromkeys(lines) if len(word) == LENGTH]
     words = words[: 3 if options.quick else WORDS]
@@ -52,19 +52,19 @@ def measure(options):
         for number in range(1 + options.rounds):
             for lane, runner in runners:
                 times = [*map(runner.milliseconds, words)]
-                lane["samples"] += times if number else []  # the first ones warm it
+                lane["samples"] += times if number else []  # the first round is a warm-up
     return _result(lanes, options.tflite, len(words))
 
 
 def _programs(scratch, options):
-    """A dictionary from a language to (runtime, why there is none)."""
+    """Return a dictionary from languages to (runtime, reason why it can't run, or "")."""
     kinds = (OnDevicePython, Cplusplus, Node, Browser)
     runtimes = {kind.name: kind(scratch, options.node_modules) for kind in kinds}
     return {name: (runtime, runtime.lacking()) for name, runtime in runtimes.items()}
 
 
 def _result(lanes, path, words):
-    """The `ratio` is the worst one of a median to its goal."""
+    """Return the result; `ratio` is the highest ratio of a median to its goal."""
     ratios = {}
     for (language, search), lane in lanes.items():
         if samples := lane["samples"]:

@@ -1,8 +1,8 @@
-"""Row 5: the peak memory of a training step on long sentences, in a fresh process each time.
+"""Row 5: the peak memory of a training step on long sentences, in a new process for each sample.
 
-It is how far the resident memory rises above its level between two steps of this size:
-activations, gradients, logits; not the weights, nor Adam's moments, nor compiled code.
-A peer that the machine kills for its memory has no number: it needs more than there is.
+The peak is the rise of resident memory during a step above its level between two steps of this
+size. It includes activations, gradients and logits, but not the weights, Adam's moments or
+compiled code. A peer that is killed for lack of memory has no figure.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ NUMBER = 5
 NAME = "training-memory"
 GOAL = "<= 0.333"
 ABOUT = "peak memory of a training step, 16 x 512 x 512, attention 512: ours / best peer"
-ROUNDS = 2  # memory hardly varies
+ROUNDS = 2  # memory varies little
 LONG = {"batch": 16, "source_time": 512, "target_time": 512, "attention": 512}
 
 
@@ -27,6 +27,6 @@ def measure(options):
     return compared(GOAL, costs(lanes, options), unit="bytes", sizes=chosen)
 
 
-# XLA keeps several tensors of batch x target x source x units for ours, which plain graphs do
-# not; and compiling a loop of 512 steps by PyTorch takes longer than everything else.
+# Under XLA, our step keeps several tensors of batch x target x source x units, which a plain graph
+# doesn't. Compiling a loop of 512 steps with PyTorch takes longer than all the rest.
 _LEFT_OUT = ("ours float32 jit=True", "pytorch compiled")

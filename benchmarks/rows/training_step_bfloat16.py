@@ -1,8 +1,8 @@
-"""Row 2: the same step of ours under `mixed_bfloat16`, against the best of all peers.
+"""Row 2: our training step under `mixed_bfloat16`, compared with the best of all peers.
 
-They are the peers in float32 and, where the processor multiplies bfloat16 by itself, PyTorch (under
-`torch.autocast`) and stock Keras in bfloat16 too. Addons and OpenNMT-tf stay in float32. The ratio
-to the best peer of each precision is told apart.
+All peers run in float32. If the processor has bfloat16 multiplication, PyTorch (under
+`torch.autocast`) and stock Keras also run in bfloat16. Addons and OpenNMT-tf run only in float32.
+The result also contains the ratio to the best peer in each precision.
 """
 
 import machine
@@ -13,7 +13,7 @@ from rows.sizes import sizes
 NUMBER = 2
 NAME = "training-step-bfloat16"
 GOAL = ">= 2.2"
-ABOUT = "the same in mixed_bfloat16, ours / best peer in float32 or bfloat16"
+ABOUT = "one training step, mixed_bfloat16: tokens/s, ours / best peer in float32 or bfloat16"
 
 
 def measure(options):
@@ -29,7 +29,7 @@ def measure(options):
 
 
 def _by_precision(measured):
-    """The ratio to the best peer in each precision."""
+    """Return the ratio to the best peer in each precision."""
     own = [one for one in measured if one.lane.ours]
     peers = {"float32": [], "bfloat16": []}
     for one in measured:

@@ -1,4 +1,4 @@
-"""TensorFlow Addons as its tutorial has it: AttentionWrapper, BasicDecoder, BeamSearchDecoder."""
+"""TensorFlow Addons as in its tutorial: AttentionWrapper, BasicDecoder, BeamSearchDecoder."""
 
 import protocol
 import sentences
@@ -10,13 +10,14 @@ _IDS = tf.TensorSpec((None, None), tf.int32)
 
 
 class Model(tf.Module):
-    """Bidirectional GRU encoder, GRU decoder in an `AttentionWrapper`, whose attention layer is
-    the readout and is fed to the next step.
+    """Model with a bidirectional GRU encoder and a GRU decoder in an `AttentionWrapper`.
+
+    The wrapper's attention layer is the readout, and its output is fed to the next step.
 
     Args:
-        sizes: Dictionary; `readout_fed` makes the model as large as ours.
-        output_in_loop: Whether `BasicDecoder` gets the output layer, as the tutorial has it, or
-            it reads all steps at once.
+        sizes: Dictionary of sizes; `readout_fed` is chosen so that the model is as large as ours.
+        output_in_loop: Whether the output layer is given to `BasicDecoder`, as in the tutorial. If
+            False, it is applied to all steps together after the loop.
     """
 
     def __init__(self, sizes, output_in_loop=True):
@@ -42,7 +43,7 @@ class Model(tf.Module):
         )
 
     def initial_state(self, source, beam=1):
-        """The wrapper's state before the first token, the memory set up."""
+        """Set up the attention's memory, and return the wrapper's state before the first token."""
         mask = tf.not_equal(source, sentences.PAD)
         values, forward, backward = self.encoder(self.source(source), mask=mask)
         state = self.bridge(tf.concat([forward, backward], axis=-1))
@@ -64,7 +65,7 @@ class Model(tf.Module):
 
 
 class Training:
-    """A model, its optimizer and the `tf.function` that trains on a batch."""
+    """A model, its optimizer, and the `tf.function` that trains on a batch."""
 
     def __init__(self, sizes, output_in_loop=True):
         self.model = Model(sizes, output_in_loop)
@@ -104,11 +105,11 @@ def _step(training, batch, source_time, target_time, vocabulary):
 
 
 def training_step(sizes, output_in_loop=True, warm_up=True):
-    """Forward, loss, gradients, clipping, Adam, in one `tf.function`."""
+    """Prepare forward pass, loss, gradients, clipping and Adam in one `tf.function`."""
     training = Training(sizes, output_in_loop)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     small = _step(training, 2, 4, 4, sizes["vocabulary"])
-    small()  # makes the variables
+    small()  # creates the variables
     run = _step(training, *shape, sizes["vocabulary"])
     if warm_up:
         run(), run()
@@ -118,8 +119,11 @@ def training_step(sizes, output_in_loop=True, warm_up=True):
 
 
 def epoch(sizes, corpus, batch=64, output_in_loop=True):
-    """An epoch of shuffled batches, padded to the batch's longest (the tutorial pads them all
-    to the corpus' longest, which takes three times as long)."""
+    """Prepare an epoch of shuffled batches, each padded to its longest sentence.
+
+    The tutorial pads all batches to the longest sentence of the corpus, which takes three times as
+    long.
+    """
     source, target = sentences.read_corpus(corpus, "train")
     training, seeds = Training(sizes, output_in_loop), iter(range(1000))
 
@@ -148,10 +152,10 @@ def epoch(sizes, corpus, batch=64, output_in_loop=True):
 
 
 def decode(sizes, corpus, beam, batch=64):
-    """Ids in, ids out; no end before the limit."""
+    """Prepare a search from ids to ids, up to the limit."""
     source, _ = sentences.read_corpus(corpus, "test")
     training = Training(sizes)
-    _step(training, 2, 4, 4, sizes["vocabulary"])()  # makes the variables
+    _step(training, 2, 4, 4, sizes["vocabulary"])()  # creates the variables
     model = training.model
     never = tf.one_hot(sentences.END, sizes["vocabulary"]) * -1e4
     model.output.bias.assign(never)

@@ -1,10 +1,11 @@
-"""One file of a Keras model in one runtime, which answers the same request again and again.
+"""Run one file of a Keras model in one runtime, always with the same request.
 
     python array_runtimes.py RUNTIME FILE FOLDER
 
-RUNTIME is array_model, tensorflow or onnxruntime; FOLDER has `request.npz` and `answer.npz`. The
-line "first" gets {"difference": largest distance from Keras}, a number n {"milliseconds": of each
-of n requests}. A runtime loads what it needs by itself, and nothing else.
+RUNTIME is array_model, tensorflow or onnxruntime. FOLDER contains `request.npz` and `answer.npz`.
+To the line "first", the program answers {"difference": largest difference from Keras's answer}. To
+a number n, it answers {"milliseconds": list of the times of n requests}. Each runtime imports only
+the packages that it needs.
 """
 
 import json
@@ -16,7 +17,7 @@ import numpy as np
 
 
 def array_model(path, request):
-    """Our runner, with its checks of each request."""
+    """Return a function that runs the request in our runner, which checks each request."""
     from keras_bahdanau.runners import ArrayModel
 
     model = ArrayModel(path)
@@ -24,7 +25,7 @@ def array_model(path, request):
 
 
 def tensorflow(path, request):
-    """TensorFlow's own interpreter of LiteRT files, which brings the Flex operations."""
+    """Return a function for TensorFlow's own LiteRT interpreter, which has the Flex operations."""
     import tensorflow as tf
 
     interpreter = tf.lite.Interpreter(str(path), num_threads=1)
@@ -45,7 +46,7 @@ def tensorflow(path, request):
 
 
 def onnxruntime(path, request):
-    """ONNX Runtime on one thread."""
+    """Return a function for ONNX Runtime on one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -57,14 +58,14 @@ def onnxruntime(path, request):
 
 
 def _named(name, request):
-    """The array of an input whose name has another one in it, as converters write them."""
+    """Return the array for an input; converters embed the original name in a longer one."""
     if len(request) == 1:
         return next(iter(request.values()))
     return next(array for key, array in request.items() if key in name)
 
 
 def main(runtime, path, folder):
-    """Answer lines until standard input ends."""
+    """Answer the lines of standard input until it ends."""
     with np.load(folder / "request.npz") as arrays:
         request = dict(arrays)
     with np.load(folder / "answer.npz") as arrays:

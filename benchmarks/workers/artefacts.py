@@ -1,17 +1,17 @@
-"""Writes a translator as a SavedModel and LiteRT files, for the rows that run them.
+"""Write a translator as a SavedModel and as LiteRT files, for the rows that run them.
 
     python artefacts.py OUT
 
-It is of the demo's size and has random weights: its translations mean nothing, and all have as
-many tokens, `STEPS`, as a sentence of the demo has in the mean. OUT/sentences.txt has the demo's
-test sentences.
+The translator has the demo's size and random weights, so its translations are meaningless. All
+have `STEPS` tokens, the mean for the demo's test sentences. OUT/sentences.txt contains these
+sentences.
 """
 
 import os
 import sys
 from pathlib import Path
 
-STEPS = 13  # mean target tokens of the demo's test sentences, the end token included
+STEPS = 13  # mean number of target tokens in the demo's test sentences, including the end token
 
 
 def main(out):
@@ -20,7 +20,7 @@ def main(out):
     from keras_bahdanau.exporters import export_all
 
     training, _, test = split()
-    # random weights rank hypotheses by next to nothing, so they may differ
+    # with random weights, scores are almost equal, so the ranking may differ
     export_all(_translator(training), out, allow_differences=True, say=_to_standard_error)
     sentences = [example.source for example in test]
     (out / "sentences.txt").write_text("\n".join(sentences), encoding="utf-8")

@@ -1,5 +1,6 @@
-// A word a line in, {"hypotheses": [{"text", "score"}], "milliseconds"} a line out: the runner for Node
-// inside a page of a headless Chromium. The times are taken inside the page, and do not hold the way to it.
+// Runs the Node runner inside a page of a headless Chromium. It reads one word per line, and writes
+// {"hypotheses": [{"text", "score"}], "milliseconds"} for each. The times are measured inside the page,
+// so they don't include the transfer to and from it.
 //
 //   npm install @litertjs/core @sparticuz/chromium puppeteer-core
 //   node browser.mjs [--greedy | --nbest K] MODEL.tflite

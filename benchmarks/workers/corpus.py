@@ -1,10 +1,11 @@
-"""Writes Multi30K, tokenized once for all peers.
+"""Tokenize Multi30K once for all toolkits, and write it in their formats.
 
     python corpus.py MULTI30K OUT --vocabulary 8000 [--pairs N] [--sentences N]
 
-OUT gets train.npz and test.npz (ids: `sentences.read_corpus`), pairs.json and subwords.json for
-keras_bahdanau, and for OpenNMT-tf the ids as words: train.source, train.target, vocabulary.txt.
-The N training pairs are drawn at random: a share of an epoch, the same for everybody.
+The program writes train.npz and test.npz with ids (see `sentences.read_corpus`) to OUT, as well as
+pairs.json and subwords.json for keras_bahdanau, and train.source, train.target and vocabulary.txt
+with ids as words for OpenNMT-tf. The N training pairs are drawn at random: a part of an epoch, the
+same for all toolkits.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def main():
 
 
 def _pairs(kb, folder, part):
-    """The part's sentence pairs, from plain or gzipped files."""
+    """Return the sentence pairs of a part, from plain or gzipped files."""
     paths = [
         plain if plain.exists() else folder / f"{plain.name}.gz"
         for plain in (folder / f"{part}.en", folder / f"{part}.de")
@@ -61,7 +62,7 @@ def _ids(subwords, pairs):
 
 
 def _write_words(folder, subwords, pairs):
-    """OpenNMT-tf ends the target itself, and the source has its end token as a word."""
+    """Write ids as words for OpenNMT-tf, which adds end tokens to targets but not to sources."""
     sources, targets = zip(*pairs, strict=True)
     rows = subwords.encode(sources)
     lines = [" ".join([*map(str, row[:-1]), "</s>"]) for row in rows]
@@ -69,7 +70,7 @@ def _write_words(folder, subwords, pairs):
     rows = subwords.encode(targets)
     lines = [" ".join(map(str, row[:-1])) for row in rows]
     (folder / "train.target").write_text("\n".join(lines) + "\n")
-    # The unknown token is added by OpenNMT-tf, the padding is its <blank>: 8,000 in all.
+    # OpenNMT-tf adds the unknown token, and its <blank> is the padding: 8,000 tokens in all.
     words = map(str, range(4, subwords.vocabulary_size))
     (folder / "vocabulary.txt").write_text("\n".join([*OPENNMT_SPECIAL, *words]) + "\n")
 

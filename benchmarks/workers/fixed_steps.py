@@ -1,7 +1,7 @@
-"""keras_bahdanau on random ids: steps of training, and searches of a fixed number of steps.
+"""keras_bahdanau on random ids: training steps, and searches with a fixed number of steps.
 
-Nothing but Keras, so that it runs on every backend; random weights would end no sentence
-where a trained model does, so all translations have `target_time` tokens.
+This module uses only Keras, so it runs on every backend. A model with random weights doesn't end
+its sentences where a trained model does, so all translations have `target_time` tokens.
 """
 
 import keras
@@ -16,24 +16,24 @@ from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.search import SearchOptions, search
 from keras_bahdanau.training import presets
 
-FIRST, START, NEVER = 4, 2, -1  # the first id of a word; what begins; an end that no id is
+FIRST, START, NEVER = 4, 2, -1  # first id of a word; start token; an end token that never occurs
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 
 
 class Ids:
-    """One vocabulary of source and target without any text, which would need TensorFlow."""
+    """A vocabulary for source and target that supports only ids; text would need TensorFlow."""
 
     def __init__(self, vocabulary_size):
         self.vocabulary_size = vocabulary_size
         self.subwords = self
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        """The front end of a text."""
+        """Return the front end for text."""
         return TokenEmbedding(self.vocabulary_size, units, name="front_end")
 
 
 class Searcher(keras.Model):
-    """A search as a Keras model, since `predict_on_batch` compiles it for any backend."""
+    """A search as a Keras model, so that `predict_on_batch` compiles it for any backend."""
 
     def __init__(self, model, beam, steps):
         super().__init__()
@@ -57,7 +57,7 @@ class Searcher(keras.Model):
 
 
 def new_model(vocabulary, embedding, units, attention, precision):
-    """A `Seq2Seq` with random weights."""
+    """Return a `Seq2Seq` with random weights."""
     keras.utils.set_random_seed(0)
     policy = {"dtype": POLICIES[precision]}
     cell = DecoderCell(units, BahdanauAttention(attention, **policy), **policy)
@@ -68,7 +68,7 @@ def new_model(vocabulary, embedding, units, attention, precision):
 
 
 def preset_model(preset, overrides, vocabulary, precision="float32"):
-    """The model of a preset, without dropout; source, target and output share the vocabulary."""
+    """Return a preset's model without dropout; source, target and output share the vocabulary."""
     keras.utils.set_random_seed(0)
     ids = Ids(vocabulary)
     with computing_in(POLICIES[precision]):
@@ -78,7 +78,7 @@ def preset_model(preset, overrides, vocabulary, precision="float32"):
 
 
 def trained(model, jit_compile, batch, source_time, target_time):
-    """A function of nothing: a step of training; it returns its target tokens."""
+    """Return a function without arguments that trains on a batch and returns its target tokens."""
     if not model.compiled:
         optimizer = keras.optimizers.Adam(1e-3)
         model.compile(optimizer, loss=TokenCrossentropy(), jit_compile=jit_compile)
@@ -93,7 +93,7 @@ def trained(model, jit_compile, batch, source_time, target_time):
 
 
 def decoded(model, jit_compile, batch, source_time, target_time, beam):
-    """A function of nothing: a search for a batch; it returns its target tokens."""
+    """Return a function without arguments that searches a batch and returns its target tokens."""
     searcher = Searcher(model, beam, target_time)
     searcher.compile(jit_compile=jit_compile)
     search_batch = searcher.predict_on_batch
@@ -109,7 +109,7 @@ def decoded(model, jit_compile, batch, source_time, target_time, beam):
 
 
 def _compiled_by_jax(searcher):
-    """As `predict_on_batch`, without what Keras does around it for each batch."""
+    """Return the equivalent of `predict_on_batch`, without Keras's overhead for each batch."""
     import jax
 
     searcher.built = True
@@ -122,7 +122,7 @@ def _compiled_by_jax(searcher):
 
 
 def random_ids(model, batch, time):
-    """Ids of words, no padding, int32 `(batch, time)`."""
+    """Return random ids of words without padding, int32 `(batch, time)`."""
     chosen = np.random.default_rng(0).integers(FIRST, model.target_vocabulary_size, (batch, time))
     return chosen.astype(np.int32)
 

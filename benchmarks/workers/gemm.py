@@ -1,6 +1,6 @@
-"""The machine's peak: large square matrix products, in operations (2 n^3), the best of a library.
+"""The machine's peak: the fastest large square matrix product of a library, 2 n^3 operations each.
 
-The same file runs in our environment (NumPy, TensorFlow) and in PyTorch's.
+This file runs in our environment (NumPy, TensorFlow) and in PyTorch's.
 """
 
 import time
@@ -36,7 +36,7 @@ def torch(size, precision):
 
 
 def gemm(library, precision="float32", sizes=SIZES):
-    """The size that is fastest, run on."""
+    """Try all sizes, and prepare products of the fastest one."""
     product_of = {"numpy": numpy, "tensorflow": tensorflow, "torch": torch}[library]
     products = {size: product_of(size, precision) for size in sizes}
     rates = {size: size**3 / _fastest(product) for size, product in products.items()}

@@ -1,4 +1,4 @@
-"""keras_bahdanau on a GPU, on whichever backend KERAS_BACKEND names."""
+"""keras_bahdanau on a GPU, on the backend given by KERAS_BACKEND."""
 
 import keras
 import ours
@@ -10,11 +10,11 @@ from protocol import Job, serve
 from keras_bahdanau.models.precision import cast_model
 
 BACKEND = keras.backend.backend()
-JIT_COMPILE = BACKEND == "jax"  # TensorFlow's XLA has no cuDNN
+JIT_COMPILE = BACKEND == "jax"  # TensorFlow's XLA doesn't use cuDNN
 
 
 def device():
-    """Name of the GPU that it runs on, or None."""
+    """Report the name of the GPU, or None if there is none."""
     if BACKEND == "jax":
         import jax
 
@@ -29,12 +29,12 @@ def device():
 
 
 def weights(preset, overrides, vocabulary):
-    """Nothing but the number of a preset's weights."""
+    """Report the number of a preset's weights."""
     return Job(lambda: 1, parameters=preset_model(preset, overrides, vocabulary).count_params())
 
 
 def peak(size, products, precision):
-    """Large products of square matrices, one after the other; the count is operations."""
+    """Prepare large products of square matrices, one after another; the count is in operations."""
     model = Products(size, products, precision)
     model.compile(jit_compile=JIT_COMPILE)
     one = ops.convert_to_numpy(ops.ones((1, 1)))
@@ -48,12 +48,12 @@ def peak(size, products, precision):
 
 
 class Products(keras.Model):
-    """Random numbers, which take a card as much power as a model's."""
+    """Products of random matrices, for which a GPU uses as much power as for a model's."""
 
     def __init__(self, size, products, precision):
         super().__init__()
         self.products = products
-        normal = keras.initializers.RandomNormal(stddev=size**-0.5)  # so that a product stays small
+        normal = keras.initializers.RandomNormal(stddev=size**-0.5)  # keeps the products small
         self.matrix = self.add_weight(
             shape=(size, size), initializer=normal, dtype=precision, autocast=False, trainable=False
         )
@@ -62,11 +62,11 @@ class Products(keras.Model):
         found = matrix = ops.convert_to_tensor(self.matrix)
         for _ in range(self.products):
             found = ops.matmul(found, matrix)
-        return one * ops.cast(ops.max(found), "float32")  # which needs all of the products
+        return one * ops.cast(ops.max(found), "float32")  # depends on all products
 
 
 def training(size, precision, **model):
-    """So many batches through `fit`."""
+    """Prepare `steps` training batches with `fit`."""
     steps, precise = size["steps"], _model(size, precision, **model)
     compiled = ours.compiled(precise, JIT_COMPILE)
     source = random_ids(compiled, size["batch"] * steps, size["source_time"])
@@ -82,7 +82,7 @@ def training(size, precision, **model):
 
 
 def decoding(size, precision, beam, **model):
-    """A batch, greedily or by beam search; all translations have `target_time` tokens."""
+    """Prepare a greedy or beam search for a batch; all translations have `target_time` tokens."""
     precise = cast_model(_model(size, "float32", **model), precision)
     shape = {name: size[name] for name in ("batch", "source_time", "target_time")}
     run = decoded(precise, JIT_COMPILE, **shape, beam=beam)
@@ -91,7 +91,7 @@ def decoding(size, precision, beam, **model):
 
 
 def _model(size, precision, preset=None, overrides=None):
-    """A preset's model, or that of row 1 in these sizes."""
+    """Return a preset's model, or row 1's model with these sizes."""
     if preset:
         return preset_model(preset, overrides, size["vocabulary"], precision)
     widths = {name: size[name] for name in ("vocabulary", "embedding", "attention")}

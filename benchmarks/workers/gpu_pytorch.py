@@ -1,4 +1,4 @@
-"""PyTorch on a GPU: the model of pytorch.py, as it is or through torch.compile."""
+"""PyTorch on a GPU: the model of pytorch.py, unchanged or with torch.compile."""
 
 import pytorch
 import sentences
@@ -8,11 +8,11 @@ from protocol import Job, serve
 GPU = torch.cuda.is_available()
 if GPU:
     torch.set_default_device("cuda")
-    torch.set_float32_matmul_precision("high")  # TF32, as TensorFlow and JAX have it
+    torch.set_float32_matmul_precision("high")  # TF32, as in TensorFlow and JAX
 
 
 def training(size, precision, compiled):
-    """So many batches; the loop over time is inside of what is compiled."""
+    """Prepare `steps` training batches; the compiled part includes the loop over time."""
     trained = pytorch.Training(size, precision=precision)
     if compiled:
         trained.model.compile(dynamic=False, mode=compiled)
@@ -20,9 +20,9 @@ def training(size, precision, compiled):
 
     def run():
         for _ in range(size["steps"]):
-            torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may go
+            torch.compiler.cudagraph_mark_step_begin()  # outputs of the last step may be freed
             loss = trained(*tensors)
-        loss.item()  # waits for the card
+        loss.item()  # waits for the GPU
         return size["steps"] * size["batch"] * size["target_time"]
 
     run()
@@ -30,10 +30,10 @@ def training(size, precision, compiled):
 
 
 def decoding(size, precision, beam, compiled):
-    """A batch, greedily or by beam search; its step is compiled. In bfloat16 so are the weights."""
+    """Prepare a greedy or beam search for a batch, with weights in `precision`."""
     model = pytorch.Training(size, bool(compiled)).model.eval().to(getattr(torch, precision))
     with torch.no_grad():
-        model.output.bias[sentences.END] = -1e4  # no end before the limit
+        model.output.bias[sentences.END] = -1e4  # no translation ends before the limit
     source, *_ = _batch(size)
     search = pytorch._greedy if beam == 1 else pytorch._beam_search
 

@@ -1,4 +1,4 @@
-"""Training or decoding at many sizes, each run the next size in turn."""
+"""Training or decoding at many sizes; each run takes the next size."""
 
 import itertools
 import time
@@ -6,19 +6,19 @@ import time
 from fixed_steps import WORK, new_model
 from protocol import Job, serve
 
-LEAST = 0.2  # seconds that a run takes or more, so that small sizes are measured well too
-MOST = 10  # repetitions in a run
+LEAST = 0.2  # minimum seconds per run, so that small sizes are measured well too
+MOST = 10  # maximum number of repetitions per run
 
 
 def growth(work, sizes, model, repeated=True, **settings):
-    """The work at each size.
+    """Prepare the work at each size.
 
     Args:
         work: "training" or "decoding".
-        sizes: List of dictionaries of `batch`, `source_time`, `target_time` and `vocabulary`.
-        model: Dictionary of what else `new_model` takes.
-        repeated: Whether short work is repeated in a run.
-        **settings: What else the work takes.
+        sizes: List of dictionaries with `batch`, `source_time`, `target_time` and `vocabulary`.
+        model: Dictionary of the other arguments of `new_model`.
+        repeated: Whether a run repeats short work.
+        **settings: Other arguments for the work.
     """
     models, runs = {}, []
     for size in sizes:

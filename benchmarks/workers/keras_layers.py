@@ -1,8 +1,9 @@
-"""Stock Keras 3, as its users build attention today: GRU layers and AdditiveAttention.
+"""Stock Keras 3, as its users build attention models today: GRU layers and AdditiveAttention.
 
-The form of TensorFlow's tutorial "Neural machine translation with attention": embeddings that
-mask, a bidirectional GRU, a GRU over the target, attention from all of its states at once, a
-layer on both, logits. `AdditiveAttention` has no projections: Dense layers stand before it.
+The model follows TensorFlow's tutorial "Neural machine translation with attention": embeddings
+with masks, a bidirectional GRU, a GRU over the target, attention for all its states together, a
+layer that reads states and contexts, and logits. `AdditiveAttention` has no projections, so Dense
+layers are applied before it.
 """
 
 import keras
@@ -15,7 +16,7 @@ from keras import layers
 
 
 def _model(sizes, jit):
-    """A compiled model; its readout is as wide as makes it as large as ours."""
+    """Return a compiled model; the width of its readout makes it as large as ours."""
     keras.utils.set_random_seed(0)
     source = keras.Input((None,), dtype="int32")
     target_in = keras.Input((None,), dtype="int32")
@@ -60,7 +61,7 @@ def _step(model, batch, source_time, target_time, vocabulary):
 
 
 def training_step(sizes, jit="auto", precision="float32", warm_up=True):
-    """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
+    """Prepare `train_on_batch`: forward pass, loss, gradients, clipping and Adam."""
     keras.config.set_dtype_policy(precision)
     model = _model(sizes, jit)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
@@ -73,7 +74,7 @@ def training_step(sizes, jit="auto", precision="float32", warm_up=True):
 
 
 def epoch(sizes, corpus, batch=64, jit="auto"):
-    """An epoch by `model.fit`: shuffled, batched, padded to the batch's longest."""
+    """Prepare an epoch with `model.fit`: shuffled batches, padded to their longest sentence."""
     source, target = sentences.read_corpus(corpus, "train")
     model = _model(sizes, jit)
 
@@ -99,7 +100,7 @@ def epoch(sizes, corpus, batch=64, jit="auto"):
 
 
 def decode(sizes, corpus, beam, batch=64):
-    """Greedy search as the tutorial's: one `tf.function`, the decoder run token by token."""
+    """Prepare a greedy search as in the tutorial: a `tf.function` that decodes token by token."""
     if beam > 1:
         raise ValueError("stock Keras has no beam search for this model")
     source, _ = sentences.read_corpus(corpus, "test")
@@ -135,7 +136,7 @@ def decode(sizes, corpus, beam, batch=64):
 
 
 def _parts(model):
-    """(encoder, one step of the decoder) of a model's layers."""
+    """Return functions that run a model's encoder and one step of its decoder."""
     layer = model.get_layer
 
     def encode(source):
@@ -155,10 +156,10 @@ def _parts(model):
 
 
 def attention(batch, source_time, target_time, units, jit=False, warm_up=True, projections=True):
-    """Dense projections and `AdditiveAttention`, forward and backward.
+    """Prepare Dense projections and `AdditiveAttention`, forward and backward.
 
-    `target_time` is the number of queries, None for one without an axis of its own. Without
-    `projections` it is the layer alone, which has less to compute.
+    `target_time` is the number of queries; None means one query without a time axis. If
+    `projections` is False, only the layer itself is measured, which has less to compute.
     """
     keras.utils.set_random_seed(0)
     one = target_time is None
@@ -186,7 +187,7 @@ def attention(batch, source_time, target_time, units, jit=False, warm_up=True, p
 
 
 def attentions(cases, jit=False, projections=True):
-    """`attention` of each case, in turns."""
+    """Prepare `attention` for each case; the runs take the cases in turn."""
     return protocol.in_turns(attention, cases, jit=jit, projections=projections)
 
 

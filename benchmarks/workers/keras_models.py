@@ -1,9 +1,9 @@
-"""Writes one Keras model in all formats that `keras_runtimes.py` compares.
+"""Write one Keras model in all formats that `keras_runtimes.py` compares.
 
     python keras_models.py NAME FOLDER
 
-FOLDER gets the files, `request.npz`, `answer.npz` of Keras, and `errors.json`, a dictionary from
-the files that could not be written to the reason.
+The program writes the files to FOLDER, along with `request.npz`, Keras's answer in `answer.npz`,
+and `errors.json`, a dictionary from the files that could not be written to the reasons.
 """
 
 import json
@@ -23,7 +23,7 @@ IDS = 5000
 
 
 def classifier():
-    """A text of 40 words to one of 5 classes."""
+    """Return a model that assigns a text of 40 words to one of 5 classes."""
     ids = keras.Input((40,), dtype="int32", name="ids")
     hidden = L.Embedding(IDS, 64, mask_zero=True)(ids)
     hidden = L.Bidirectional(L.LSTM(64, return_sequences=True))(hidden)
@@ -31,7 +31,7 @@ def classifier():
 
 
 def tagger():
-    """A text of 40 words to a tag for each."""
+    """Return a model that tags each of the 40 words of a text."""
     ids = keras.Input((40,), dtype="int32", name="ids")
     hidden = L.Embedding(IDS, 64, mask_zero=True)(ids)
     hidden = L.Bidirectional(L.GRU(96, return_sequences=True))(hidden)
@@ -39,7 +39,7 @@ def tagger():
 
 
 def listener():
-    """100 frames of sound to one of 12 commands."""
+    """Return a model that recognizes one of 12 commands in 100 frames of sound."""
     frames = keras.Input((100, 40), name="frames")
     hidden = L.Conv1D(64, 5, strides=2, activation="relu")(frames)
     hidden = L.GRU(96)(L.GRU(96, return_sequences=True)(hidden))
@@ -47,7 +47,7 @@ def listener():
 
 
 def forecaster():
-    """100 steps of 32 series to the next one, by four LSTM layers."""
+    """Return a model that predicts the next step of 32 series from 100 steps; four LSTM layers."""
     series = keras.Input((100, 32), name="series")
     hidden = series
     for number in range(4):
@@ -56,7 +56,7 @@ def forecaster():
 
 
 def translator():
-    """20 source and 20 target words to the next word of each, with stock attention."""
+    """Return a model with stock attention that predicts the word after each of 20 target words."""
     source = keras.Input((20,), dtype="int32", name="source")
     target = keras.Input((20,), dtype="int32", name="target")
     memory, h, c = L.LSTM(128, return_sequences=True, return_state=True)(
@@ -75,7 +75,7 @@ MODELS = {
 
 
 def main(name, folder):
-    """Write all files of a model."""
+    """Write all files for a model."""
     keras.utils.set_random_seed(0)
     model, random = MODELS[name](), np.random.default_rng(0)
     request = {
@@ -98,7 +98,7 @@ def main(name, folder):
     }.items():
         try:
             write(folder / file)
-        except Exception as error:  # a format that fails is a line of the table
+        except Exception as error:  # a failure is shown in the table
             errors[file] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
     (folder / "errors.json").write_text(json.dumps(errors))
 

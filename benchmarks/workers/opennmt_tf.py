@@ -1,4 +1,4 @@
-"""OpenNMT-tf: its RNN encoder and attentional RNN decoder, its inputters, pipeline and search."""
+"""OpenNMT-tf with its RNN encoder, attentional RNN decoder, inputters, pipeline and search."""
 
 import pathlib
 import tempfile
@@ -10,14 +10,14 @@ import tensorflow as tf
 import tensorflow_addons as tfa
 
 CLIP_NORM = 5.0
-SPECIAL = ("<blank>", "<s>", "</s>")  # OpenNMT-tf's ids 0, 1, 2; its unknown token is the last
+SPECIAL = ("<blank>", "<s>", "</s>")  # OpenNMT-tf's ids 0, 1, 2; its unknown token comes last
 
 
 class Model(opennmt.models.SequenceToSequence):
-    """GRU cells in place of its catalog's LSTM cells; `Dense` from encoder to decoder state.
+    """Model with GRU cells instead of the catalog's LSTM cells, and a `Dense` bridge.
 
-    OpenNMT-tf's attention and its readout are as wide as its decoder: `sizes["decoder_all"]`
-    makes the model as large as ours.
+    In OpenNMT-tf, attention and readout are as wide as the decoder. `sizes["decoder_all"]` is
+    chosen so that the model is as large as ours.
     """
 
     def __init__(self, sizes):
@@ -57,7 +57,7 @@ def _model(sizes, vocabulary_file=None, **params):
 
 
 class Training:
-    """A model and its optimizer; its own `compute_gradients` and loss."""
+    """A model and its optimizer, with OpenNMT-tf's own `compute_gradients` and loss."""
 
     def __init__(self, sizes, vocabulary_file=None):
         self.model = _model(sizes, vocabulary_file)
@@ -80,7 +80,7 @@ def _count(model):
 
 
 def _fed(source, target_in, target_out):
-    """Features and labels of ids as OpenNMT-tf's inputters make them."""
+    """Return features and labels for ids, in the form of OpenNMT-tf's inputters."""
     features = {"ids": source, "length": tf.math.count_nonzero(source, 1, dtype=tf.int32)}
     length = tf.math.count_nonzero(target_out, 1, dtype=tf.int32)
     return features, {"ids": target_in, "ids_out": target_out, "length": length}
@@ -98,12 +98,12 @@ def _step(step, batch, source_time, target_time, vocabulary):
 
 
 def training_step(sizes, warm_up=True):
-    """Forward, loss, gradients, clipping, Adam, in one `tf.function`."""
+    """Prepare forward pass, loss, gradients, clipping and Adam in one `tf.function`."""
     training = Training(sizes)
     step = tf.function(training.step, reduce_retracing=True)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     small = _step(step, 2, 4, 4, sizes["vocabulary"])
-    small()  # makes the variables
+    small()  # creates the variables
     run = _step(step, *shape, sizes["vocabulary"])
     if warm_up:
         run(), run()
@@ -112,7 +112,7 @@ def training_step(sizes, warm_up=True):
 
 
 def epoch(sizes, corpus, batch=64):
-    """An epoch of its training pipeline: length buckets of 1, as its automatic settings have it."""
+    """Prepare an epoch of its training pipeline, with length buckets of 1, its automatic setting."""
     folder = pathlib.Path(corpus)
     training = Training(sizes, folder / "vocabulary.txt")
     _, target = sentences.read_corpus(corpus, "train")
@@ -137,7 +137,7 @@ def epoch(sizes, corpus, batch=64):
 
 
 def decode(sizes, corpus, beam, batch=64):
-    """Ids in, tokens out: the model's own search; no end before the limit."""
+    """Prepare the model's own search, from ids to tokens, up to the limit."""
     source, _ = sentences.read_corpus(corpus, "test")
     model = _model(sizes, beam_width=beam)
     batches = []
@@ -148,7 +148,7 @@ def decode(sizes, corpus, beam, batch=64):
     graphs = {}
 
     def found(features, steps):
-        if steps not in graphs:  # its limit is a setting of the model, fixed in the graph
+        if steps not in graphs:  # the limit is a model setting that is fixed in the graph
             model.params["maximum_decoding_length"] = steps
             model.params["minimum_decoding_length"] = steps
             graphs[steps] = tf.function(model.infer, reduce_retracing=True)

@@ -1,4 +1,4 @@
-"""keras_bahdanau: the model of its preset `small` at a row's sizes, through the public API."""
+"""keras_bahdanau: a `Seq2Seq` with a row's sizes, built and run through the public API."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ CLIP_NORM = 5.0
 
 
 def _model(sizes, precision, jit):
-    """A `Seq2Seq`, compiled as a user would; `jit` is Keras' `jit_compile`."""
+    """Return a `Seq2Seq`, compiled as a user would compile it; `jit` is Keras's `jit_compile`."""
     import keras
 
     import keras_bahdanau as kb
@@ -33,7 +33,7 @@ def _model(sizes, precision, jit):
 
 
 def compiled(model, jit):
-    """The same model with the optimizer and the loss of every row."""
+    """Compile the model with the optimizer and the loss that all rows use, and return it."""
     import keras
 
     import keras_bahdanau as kb
@@ -51,7 +51,7 @@ def _count(model):
 
 
 def _step(model, batch, source_time, target_time, vocabulary):
-    """A function that trains on one random batch, and the target tokens in it."""
+    """Return a function that trains on one random batch and returns its target tokens."""
     import numpy as np
     import tensorflow as tf
 
@@ -72,12 +72,12 @@ def _step(model, batch, source_time, target_time, vocabulary):
 
 
 def training_step(sizes, precision="float32", jit="auto", warm_up=True):
-    """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
+    """Prepare `train_on_batch`: forward pass, loss, gradients, clipping and Adam."""
     return step_job(_model(sizes, precision, jit), sizes, f"precision={precision}", jit, warm_up)
 
 
 def step_job(model, sizes, note, jit, warm_up=True):
-    """The `Job` of one training step of a compiled model."""
+    """Return the `Job` for a training step of a compiled model."""
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     run = _step(model, *shape, sizes["vocabulary"])
     if warm_up:
@@ -100,7 +100,7 @@ def _corpus(folder):
 
 
 def epoch(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048):
-    """An epoch by `model.fit` on `data.BatchedPairs`, after one that compiles the shapes."""
+    """Prepare an epoch with `model.fit` on `data.BatchedPairs`; a first one compiles all shapes."""
     import keras_bahdanau as kb
 
     pairs, subwords = _corpus(corpus)
@@ -118,7 +118,7 @@ def epoch(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048):
 
 
 def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, seed=0):
-    """The loss of each batch of an epoch, for the comparison of precisions."""
+    """Train for an epoch, and report the loss of each batch, for the comparison of precisions."""
     import keras
 
     import keras_bahdanau as kb
@@ -130,7 +130,9 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
     )
     found = []
     keep = keras.callbacks.LambdaCallback(
-        on_train_batch_begin=lambda batch, logs: model.reset_metrics(),  # or logs are means so far
+        on_train_batch_begin=lambda batch, logs: (
+            model.reset_metrics()
+        ),  # otherwise, logs are running means
         on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"])),
     )
     model.fit(data.dataset(), epochs=1, shuffle=False, verbose=0, callbacks=[keep])
@@ -138,15 +140,16 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
 
 
 def decode(sizes, corpus, beam, batch=64, precision="float32"):
-    """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
+    """Prepare `Translator.translate`, from text to text with alignments, up to the limit."""
     return decode_job(_model(sizes, "float32", "auto"), corpus, beam, batch, precision)
 
 
 def decode_job(model, corpus, beam, batch, precision):
-    """The `Job` of a search with a model that no training has seen, computed in `precision`.
+    """Return the `Job` for a search with an untrained model, computed in `precision`.
 
-    An output layer with a bias never ends before the limit; one that is the embedding has none,
-    and hardly ever does: the report has the number of tokens.
+    If the output layer has a bias, it is set so that no translation ends before the limit. If the
+    output layer is the embedding, it has no bias, and few translations end early. The report
+    contains the number of tokens.
     """
     import keras_bahdanau as kb
     from keras_bahdanau.models.precision import cast_model
@@ -174,7 +177,7 @@ def decode_job(model, corpus, beam, batch, precision):
 
 
 def translate(model, corpus, beam, batch=64):
-    """`Translator.translate` of the test sentences by a trained model, to the end of each text."""
+    """Prepare `Translator.translate` for the test sentences with a trained model."""
     import dataclasses
 
     import keras_bahdanau as kb
@@ -192,9 +195,9 @@ def translate(model, corpus, beam, batch=64):
 
 
 def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
-    """`BahdanauAttention`: forward, and gradients of all that has any.
+    """Prepare `BahdanauAttention`: forward pass, and gradients of the inputs and weights.
 
-    `target_time` is the number of queries, None for one without an axis of its own.
+    `target_time` is the number of queries; None means one query without a time axis.
     """
     import keras
     import tensorflow as tf
@@ -217,19 +220,22 @@ def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
 
 
 def attentions(cases, jit=False):
-    """`attention` of each case, in turns."""
+    """Prepare `attention` for each case; the runs take the cases in turn."""
     return protocol.in_turns(attention, cases, jit=jit)
 
 
 def attention_job(step, model, batch, source_time, target_time, units, warm_up):
-    """The `Job` of row 6 for a function of (query, values, mask, upstream): stock Keras' too."""
+    """Return the `Job` of row 6 for a function of (query, values, mask, upstream).
+
+    It is used for our layer and for stock Keras.
+    """
     import tensorflow as tf
 
     def work(*shape):
         inputs = [*map(tf.constant, sentences.attention_batch(*shape, units))]
 
         def run():
-            step(*inputs)[-1].numpy()  # the work is done when a function returns
+            step(*inputs)[-1].numpy()  # waits until the function is done
             return 1
 
         return run

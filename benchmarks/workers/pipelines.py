@@ -1,8 +1,8 @@
-"""A pipeline of text in the package's own runner: a line in, a line of JSON out.
+"""Run a text pipeline with the package's own runner: reads lines, writes a line of JSON for each.
 
     python pipelines.py MODEL
 
-MODEL is a .keras, .tflite or .onnx file; for the last two TensorFlow is not loaded.
+MODEL is a .keras, .tflite or .onnx file. For .tflite and .onnx, TensorFlow is not loaded.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Models of the presets, made as a training makes them: the step of row 1, the search of row 7."""
+"""Preset models, built as in a training run: row 1's training step and row 7's search."""
 
 import ours
 import protocol
@@ -6,19 +6,19 @@ from fixed_steps import preset_model
 
 
 def weights(preset, overrides, vocabulary):
-    """The model alone, which says how many weights it has."""
+    """Return a `Job` that only reports the number of weights."""
     model = preset_model(preset, overrides, vocabulary)
     return protocol.Job(lambda: 1, model.count_params())
 
 
 def training_step(preset, overrides, sizes, jit="auto"):
-    """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
+    """Prepare `train_on_batch`: forward pass, loss, gradients, clipping and Adam."""
     model = ours.compiled(preset_model(preset, overrides, sizes["vocabulary"]), jit)
     return ours.step_job(model, sizes, f"{preset}, {overrides}", jit)
 
 
 def decode(preset, overrides, vocabulary, corpus, beam, batch=64, precision="float32"):
-    """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
+    """Prepare `Translator.translate`, from text to text with alignments, up to the limit."""
     model = preset_model(preset, overrides, vocabulary)
     return ours.decode_job(model, corpus, beam, batch, precision)
 

@@ -1,4 +1,4 @@
-"""Operations in the matrix products of a model, counted from its weights and its attentions."""
+"""Count the operations in a model's matrix products, from its weights and attention layers."""
 
 import re
 
@@ -6,20 +6,20 @@ from keras_bahdanau.layers import SelfAttentionCell, SelfAttentionReader
 from keras_bahdanau.layers.scores.additive import AdditiveScore
 from keras_bahdanau.layers.scores.multiplicative import DotScore
 
-# Keras numbers layers of one name: encoder_1 is the second of a process
+# Keras numbers layers with the same name: encoder_1 is the second encoder of a process
 OF_SOURCE = re.compile(r"/(encoder|key_projection|keys|values)(_\d+)?/")
 ONCE = re.compile(r"/bridge(_\d+)?/")
-NO_PRODUCT = ("bias", "v", "embeddings")  # v: one of scores; embeddings are looked up
+NO_PRODUCT = ("bias", "v", "embeddings")  # v: a vector of the scores; embeddings are looked up
 
 
 def operations(model, source_time, target_time, beam=None):
-    """Multiplications and additions for a target token; elementwise work is not counted.
+    """Return the multiplications and additions per target token, without elementwise operations.
 
     Args:
-        model: Built `Seq2Seq` of text.
-        source_time, target_time: Integers, real tokens of a sentence.
-        beam: Integer, hypotheses of a search; None for a training step, in which each product
-            has two more of its size, one for each gradient.
+        model: Built `Seq2Seq` for text.
+        source_time, target_time: Integers, the number of real tokens in a sentence.
+        beam: Integer, the beam width of a search. None for a training step, in which each product
+            comes with two more of the same size, one for each gradient.
     """
     source, target = products(model, source_time, target_time)
     sentence = 3 * (source + target) if beam is None else source + beam * target
@@ -27,7 +27,7 @@ def operations(model, source_time, target_time, beam=None):
 
 
 def products(model, source_time, target_time):
-    """Multiplications of a sentence: (of its source, of all steps of one hypothesis)."""
+    """Return the multiplications per sentence: (for the source, for all steps of a hypothesis)."""
     source, target = 0, 0
     for weight in model.trainable_variables:
         if len(weight.shape) != 2 or weight.name in NO_PRODUCT:
@@ -45,7 +45,9 @@ def products(model, source_time, target_time):
     for layer in model._flatten_layers():
         if isinstance(layer, SelfAttentionReader):
             source += layer.depth * 2 * layer.units * source_time**2
-        elif isinstance(layer, SelfAttentionCell):  # each step looks at itself and those before
+        elif isinstance(
+            layer, SelfAttentionCell
+        ):  # each step attends to itself and all earlier steps
             target += 2 * layer.units * target_time * (target_time + 1) // 2
         else:
             target += _compared(layer) * source_time * target_time
@@ -53,7 +55,7 @@ def products(model, source_time, target_time):
 
 
 def _compared(layer):
-    """Multiplications for one score and its share of the context."""
+    """Return the multiplications for one score and its term in the context."""
     if isinstance(layer, AdditiveScore):
         values_units, units = layer.key_projection.kernel.shape
         return units + values_units

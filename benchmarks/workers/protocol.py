@@ -1,12 +1,12 @@
-"""Protocol of a worker: a JSON object a line on standard input, one a line back.
+"""The protocol of a worker: one JSON object per line on standard input, one per line back.
 
     {"do": "prepare", "case": "training_step", "settings": {...}}
         -> {"parameters": n, "versions": {...}, "note": "..."}
     {"do": "run", "repeat": k}  -> {"seconds": s, "processor_seconds": p, "count": n}
     {"do": "peak"}              -> {"bytes": n, "kept_bytes": m}
 
-`count` is what all k runs together did: target tokens, sentences, operations. What goes wrong
-comes back as {"error": "one line"}. A worker needs nothing but its peer and NumPy.
+`count` is the work of all k runs together, in target tokens, sentences or operations. If a request
+fails, the answer is {"error": "one line"}. A worker needs only its toolkit and NumPy.
 """
 
 import ctypes
@@ -20,20 +20,20 @@ import sys
 import time
 
 OOM_SCORE = "/proc/self/oom_score_adj"
-FIRST_TO_BE_KILLED = "1000"  # if the machine's memory ends, it is a worker that ends with it
+FIRST_TO_BE_KILLED = "1000"  # if memory runs out, the system kills a worker first
 
 
 class Job:
-    """The things that a case prepares.
+    """The work that a case has prepared.
 
     Args:
-        run: Function of nothing: does the work once, waits for its end, and returns how much
-            it was.
-        parameters: Integer, the model's trainable parameters; None where there is no model.
-        note: String for the results, about how this was done.
-        small: For rows about memory: function of nothing that does the same on a tiny batch,
-            so that libraries have started and optimizers have their slots.
-        report: Dictionary of what else the row wants to know.
+        run: Function without arguments that does the work once, waits until it is done, and
+            returns its count.
+        parameters: Integer, the number of trainable parameters; None if there is no model.
+        note: String for the results, which describes how the work is done.
+        small: For rows about memory: function without arguments that does the work on a tiny
+            batch, which loads libraries and creates the optimizer's slots.
+        report: Dictionary of other information for the row.
     """
 
     def __init__(self, run, parameters=None, note="", small=None, report=None):
@@ -43,15 +43,16 @@ class Job:
 
 
 def in_turns(prepare, cases, **settings):
-    """A `Job` each of whose runs is one case, the next in turn.
+    """Return a `Job` that runs the cases in turn, one case per run.
 
     Args:
         prepare: Function `(**case, **settings) -> Job`.
-        cases: List of its arguments; a case's `repeat` is the runs of it in one of the `Job`.
-        **settings: Arguments that all cases have.
+        cases: List of dictionaries of arguments. `repeat` is how often one run of the `Job`
+            repeats the case.
+        **settings: Arguments that all cases have in common.
 
     Returns:
-        `Job` with `parameters` of each case in its report.
+        `Job` with the `parameters` of each case in its report.
     """
     repeats = [case.pop("repeat") for case in cases]
     jobs = [prepare(**case, **settings) for case in cases]
@@ -65,14 +66,14 @@ def in_turns(prepare, cases, **settings):
 
 
 def serve(cases, packages):
-    """Answers until standard input ends.
+    """Answer requests until standard input ends.
 
     Args:
-        cases: Dictionary of functions `(**settings) -> Job`.
-        packages: Names of the installed packages whose versions matter.
+        cases: Dictionary from names to functions `(**settings) -> Job`.
+        packages: Names of the installed packages that are reported with their versions.
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print goes elsewhere
+    os.dup2(2, 1)  # the output of libraries goes to standard error
     if os.path.exists(OOM_SCORE):
         with open(OOM_SCORE, "w") as file:
             file.write(FIRST_TO_BE_KILLED)
@@ -85,7 +86,7 @@ def serve(cases, packages):
                 answer = _described(job, packages)
             else:
                 answer = {"run": _timed, "peak": _peak}[request["do"]](job, request)
-        except Exception as error:  # whatever it is, the row says so and goes on
+        except Exception as error:  # any error is reported, and the row continues
             answer = {"error": _one_line(error)}
         answers.write(json.dumps(answer) + "\n")
 
@@ -110,11 +111,11 @@ def _timed(job, request):
 
 
 def _peak(job, request):
-    """The rise of the resident memory in one run above its level between two.
+    """Measure how far resident memory rises during a run above its level between two runs.
 
-    A tiny run comes first, so that libraries, optimizer slots and thread pools are there; then a
-    full one, which compiles; the second full one is measured. What the first leaves behind
-    (`kept_bytes`: graphs, compiled code) is told apart.
+    A tiny run comes first, to load libraries and create optimizer slots and thread pools. A full
+    run follows, which compiles. The second full run is measured. The memory that the first full
+    run keeps for graphs and compiled code is reported separately as `kept_bytes`.
     """
     if job.small is not None:
         job.small()
@@ -122,13 +123,13 @@ def _peak(job, request):
     job.run()
     between = resident("VmRSS")
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the highest level so far is forgotten
+        file.write("5")  # resets the recorded peak
     job.run()
     return {"bytes": resident("VmHWM", trim=False) - between, "kept_bytes": between - before}
 
 
 def resident(field, trim=True):
-    """Bytes; after `trim` without what was freed but not yet given back."""
+    """Return a memory field in bytes; `trim` first returns freed memory to the system."""
     gc.collect()
     if trim:
         ctypes.CDLL("libc.so.6").malloc_trim(0)

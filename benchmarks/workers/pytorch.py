@@ -1,7 +1,7 @@
 """PyTorch: packed GRU encoder, a loop of GRUCell with additive attention, batched beam search.
 
-The form of the Annotated Encoder-Decoder, with everything that needs no loop outside of it: the
-keys, the embeddings, the readout and the output layer.
+The model follows the Annotated Encoder-Decoder, but everything that needs no loop is computed
+outside it: the keys, the embeddings, the readout and the output layer.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ CLIP_NORM = 5.0
 
 
 class Model(nn.Module):
-    """The same equations as keras_bahdanau's `small`, and as many parameters."""
+    """Model with the equations and the number of parameters of row 1's model."""
 
     def __init__(self, sizes):
         super().__init__()
@@ -33,7 +33,7 @@ class Model(nn.Module):
         self.output = nn.Linear(sizes["readout"], sizes["vocabulary"])
 
     def encode(self, source):
-        """(values, keys, mask, first state)."""
+        """Encode a source, and return (values, keys, mask, first state)."""
         mask = source != 0
         lengths = mask.sum(1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(
@@ -44,7 +44,7 @@ class Model(nn.Module):
         return values, self.key(values), mask, torch.tanh(self.bridge(mean))
 
     def step(self, embedded, state, values, keys, mask):
-        """(next state, context)."""
+        """Compute one step, and return (next state, context)."""
         query = self.query(state).unsqueeze(1)
         scores = self.score(torch.tanh(query + keys)).squeeze(2)
         weights = torch.softmax(scores.masked_fill(~mask, -1e9), 1)
@@ -66,9 +66,10 @@ class Model(nn.Module):
 
 
 class Training:
-    """A model and its optimizer; `compiled` by torch.compile, step by step.
+    """A model and its optimizer. If `compiled`, its step and its logits use torch.compile.
 
-    In "bfloat16" the forward pass and the loss are under `autocast`; weights stay in float32.
+    With precision "bfloat16", the forward pass and the loss run under `autocast`, and the weights
+    stay in float32.
     """
 
     def __init__(self, sizes, compiled=False, precision="float32"):
@@ -96,7 +97,7 @@ class Training:
 
 
 def autocast(precision):
-    """Context of PyTorch's mixed precision, on the default device."""
+    """Return the context manager for PyTorch's mixed precision on the default device."""
     if precision == "float32":
         return contextlib.nullcontext()
     return torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16)
@@ -117,7 +118,7 @@ def _step(training, batch, source_time, target_time, vocabulary):
 
 
 def training_step(sizes, compiled=False, precision="float32", warm_up=True):
-    """Forward, loss, gradients, clipping, Adam (fused)."""
+    """Prepare forward pass, loss, gradients, clipping and fused Adam."""
     training = Training(sizes, compiled, precision)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     run = _step(training, *shape, sizes["vocabulary"])
@@ -129,7 +130,7 @@ def training_step(sizes, compiled=False, precision="float32", warm_up=True):
 
 
 def epoch(sizes, corpus, batch=64):
-    """An epoch in batches of similar length, as torchtext's BucketIterator makes them."""
+    """Prepare an epoch with batches of similar length, like those of torchtext's BucketIterator."""
     source, target = sentences.read_corpus(corpus, "train")
     training, seeds = Training(sizes), iter(range(1000))
 
@@ -145,7 +146,7 @@ def epoch(sizes, corpus, batch=64):
 
 
 def decode(sizes, corpus, beam, batch=64, precision="float32"):
-    """Ids in, ids out; no end before the limit. In "bfloat16" so are the weights."""
+    """Prepare a search from ids to ids, up to the limit, with weights in `precision`."""
     source, _ = sentences.read_corpus(corpus, "test")
     torch.manual_seed(0)
     model = Model(sizes).eval().to(getattr(torch, precision))
@@ -182,7 +183,7 @@ def _greedy(model, source, steps, _):
 
 
 def _beam_search(model, source, steps, beam):
-    """All hypotheses of all sentences as one batch; finished ones only go on with padding."""
+    """Search all hypotheses of all sentences as one batch; finished ones continue with padding."""
     rows = len(source)
     encoded = model.encode(source)
     values, keys, mask, state = (one.repeat_interleave(beam, 0) for one in encoded)
@@ -213,7 +214,7 @@ def _beam_search(model, source, steps, beam):
 
 
 class AdditiveAttention(nn.Module):
-    """v^T tanh(W q + U h) as a module: many queries at once."""
+    """Attention with the score v^T tanh(W q + U h), as a module that accepts many queries."""
 
     def __init__(self, units):
         super().__init__()
@@ -233,7 +234,10 @@ class AdditiveAttention(nn.Module):
 
 
 def attention(batch, source_time, target_time, units, compiled=False, warm_up=True):
-    """`AdditiveAttention`, forward and backward; one query without an axis for None."""
+    """Prepare `AdditiveAttention`, forward and backward.
+
+    `target_time` is the number of queries; None means one query without a time axis.
+    """
     torch.manual_seed(0)
     module = AdditiveAttention(units)
     forward = torch.compile(module, dynamic=False) if compiled else module
@@ -260,7 +264,7 @@ def attention(batch, source_time, target_time, units, compiled=False, warm_up=Tr
 
 
 def attentions(cases, compiled=False):
-    """`attention` of each case, in turns."""
+    """Prepare `attention` for each case; the runs take the cases in turn."""
     return protocol.in_turns(attention, cases, compiled=compiled)
 
 

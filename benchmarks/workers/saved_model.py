@@ -1,6 +1,8 @@
-"""A SavedModel of text in TensorFlow's Python package: a line in, a line of JSON out.
+"""Run a SavedModel for text in TensorFlow's Python package.
 
-python saved_model.py [--nbest K] DIRECTORY
+    python saved_model.py [--nbest K] DIRECTORY
+
+The program reads lines of text, and writes a line of JSON for each.
 """
 
 import argparse
@@ -14,7 +16,7 @@ def main(arguments=None):
     parser.add_argument("model")
     options = parser.parse_args(arguments)
     import tensorflow as tf
-    import tensorflow_text  # noqa: F401  its operations
+    import tensorflow_text  # noqa: F401  registers its operations
 
     model = tf.saved_model.load(options.model)
     end = "serving_default" if options.nbest is None else "_nbest"
@@ -25,7 +27,7 @@ def main(arguments=None):
 
 
 def _hypotheses(outputs, nbest):
-    """The hypotheses for one text, in the form of export/on_device/translate.py."""
+    """Return the hypotheses for one text, in the form of export/on_device/translate.py."""
     names = ("translation", "score") if nbest is None else ("translations", "scores")
     texts, scores = (outputs[name].numpy()[0] for name in names)
     pairs = [(texts, scores)] if nbest is None else [*zip(texts, scores, strict=True)][:nbest]

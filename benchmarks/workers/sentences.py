@@ -1,15 +1,15 @@
-"""Batches for every worker, with NumPy only: random ones from a seed, and Multi30K's ids."""
+"""Batches for every worker, made with NumPy only: random batches, and Multi30K's ids."""
 
 import pathlib
 
 import numpy as np
 
 PAD, START, END, FIRST_WORD = 0, 2, 3, 4
-SEARCH_STEPS_MORE = 4  # a translation is as long as its source and so many tokens more
+SEARCH_STEPS_MORE = 4  # a translation has this many tokens more than its source
 
 
 def random_batch(batch, source_time, target_time, vocabulary, seed=0):
-    """(source, target_in, target_out), int32 `(batch, time)`: no padding anywhere."""
+    """Return (source, target_in, target_out), int32 `(batch, time)`, without any padding."""
     random = np.random.default_rng(seed)
     source = random.integers(FIRST_WORD, vocabulary, (batch, source_time), dtype=np.int32)
     target_out = random.integers(FIRST_WORD, vocabulary, (batch, target_time), dtype=np.int32)
@@ -18,14 +18,14 @@ def random_batch(batch, source_time, target_time, vocabulary, seed=0):
 
 
 def shifted(target_out):
-    """`target_in`: the start token, and all but the last of `target_out`, without end tokens."""
+    """Return `target_in`: `target_out` without end tokens, shifted right, after a start token."""
     target_in = np.full_like(target_out, START)
     target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
     return target_in
 
 
 def padded(rows):
-    """Lists of ids as one int32 array, as wide as the longest."""
+    """Return lists of ids as one int32 array, padded to the longest list."""
     filled = np.full((len(rows), max(map(len, rows))), PAD, np.int32)
     for one, row in zip(filled, rows, strict=True):
         one[: len(row)] = row
@@ -33,7 +33,7 @@ def padded(rows):
 
 
 def read_corpus(folder, part):
-    """(source rows, target rows) of ids that `corpus.py` wrote: each ends with the end token."""
+    """Return the rows of ids that `corpus.py` wrote, with end tokens: (source rows, target rows)."""
     with np.load(pathlib.Path(folder) / f"{part}.npz") as arrays:
         return tuple(
             np.split(arrays[f"{side}_ids"], np.cumsum(arrays[f"{side}_lengths"])[:-1])
@@ -42,18 +42,18 @@ def read_corpus(folder, part):
 
 
 def real_tokens(rows):
-    """The number of tokens in rows of ids."""
+    """Return the number of tokens in rows of ids."""
     return int(sum(map(len, rows)))
 
 
 def random_order(rows, size, seed):
-    """Lists of `size` row numbers in random order."""
+    """Return lists of `size` row numbers, in random order."""
     order = np.random.default_rng(seed).permutation(len(rows))
     return [order[first : first + size] for first in range(0, len(order), size)]
 
 
 def bucketed_order(source, target, size, seed, pool=100):
-    """The same of similar length each: `pool` batches at a time are sorted, then shuffled."""
+    """Return lists of `size` row numbers of similar length; rows are sorted in pools of batches."""
     random = np.random.default_rng(seed)
     order, found = random.permutation(len(source)), []
     for first in range(0, len(order), size * pool):
@@ -66,7 +66,7 @@ def bucketed_order(source, target, size, seed, pool=100):
 
 
 def search_batches(source, size):
-    """(padded ids, steps) of the sentences, sorted by length as every translator does."""
+    """Yield (padded ids, steps) for batches of sentences sorted by length, as translators do."""
     order = np.argsort([len(row) for row in source], kind="stable")
     for first in range(0, len(order), size):
         rows = [source[row] for row in order[first : first + size]]
@@ -74,9 +74,10 @@ def search_batches(source, size):
 
 
 def attention_batch(batch, source_time, target_time, units):
-    """(query, values, mask, gradient of the context) of row 6; up to half of a row is padding.
+    """Return (query, values, mask, gradient of the context) for row 6.
 
-    Where `target_time` is None there is one query a row, without an axis of its own.
+    Up to half of each row is padding. If `target_time` is None, there is one query per row, without
+    a time axis.
     """
     random = np.random.default_rng(0)
     steps = () if target_time is None else (target_time,)

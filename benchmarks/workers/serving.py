@@ -1,6 +1,6 @@
-"""One sentence at a time, as a server or a phone is asked: a SavedModel in C++, or a LiteRT file.
+"""One sentence at a time, as on a server or a phone: a SavedModel in C++, or a LiteRT file.
 
-Each run is the next sentence. Neither imports TensorFlow's Python package or Keras.
+Each run takes the next sentence. TensorFlow's Python package and Keras aren't imported.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from protocol import Job, serve
 
 
 def saved_model(path, sentences):
-    """A SavedModel in TensorFlow's C++ loader, on as many threads as the environment says."""
+    """Prepare a SavedModel in TensorFlow's C++ loader; the environment sets the threads."""
     from keras_bahdanau.exporters.cpp_loader import SavedModelSession
 
     session = SavedModelSession(path)
@@ -21,7 +21,7 @@ def saved_model(path, sentences):
 
 
 def litert(path, sentences):
-    """A LiteRT file and its vocabulary, on one thread."""
+    """Prepare a LiteRT file and its vocabulary, on one thread."""
     from keras_bahdanau.exporters import OnDeviceTranslator
 
     translator = OnDeviceTranslator(path)
