@@ -1,7 +1,10 @@
-"""Draws results/growth.json: `python benchmarks/charts.py [RESULTS]` writes RESULTS/growth.png.
+"""Plot RESULTS/growth.json as RESULTS/growth.png.
 
-One chart for each axis: microseconds a target token of training and of decoding, every sample a
-point, and where growth ought to be linear the line through the medians.
+    python benchmarks/charts.py [RESULTS]
+
+There is one chart for each axis. It shows the microseconds per target token in training and in
+decoding, with a point for every sample. Where growth should be linear, it also shows the line
+through the medians.
 """
 
 import argparse
@@ -22,10 +25,10 @@ MICRO = 1e6
 
 
 def growth_figure(result):
-    """A matplotlib `Figure`.
+    """Return a matplotlib `Figure` with the charts.
 
     Args:
-        result: Dictionary, what results/growth.json holds.
+        result: Dictionary, the content of results/growth.json.
     """
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     for place, (axis, label) in enumerate(LABELS.items(), start=1):
@@ -39,7 +42,7 @@ def growth_figure(result):
         chart.set_axisbelow(True)
         chart.spines[["top", "right"]].set_visible(False)
         chart.legend(frameon=False, fontsize=8)
-    figure.axes[0].set_ylabel("µs a target token")
+    figure.axes[0].set_ylabel("µs per target token")
     return figure
 
 
@@ -61,20 +64,20 @@ def _draw(chart, work, charted, fitted):
 
 
 def _line(charted):
-    """Such as "120 + 0.34 x"; per thousand where the values are thousands."""
+    """Return a formula such as "120 + 0.34 x"; for large values, the slope is per thousand."""
     thousands = charted["values"][-1] > 10_000
     slope = MICRO * charted["slope"] * (1000 if thousands else 1)
     return f"{MICRO * charted['intercept']:.3g} + {slope:.3g} x{'/1000' if thousands else ''}"
 
 
 def main(arguments=None):
-    """Exit code 0, or 2 without results."""
+    """Draw the charts; return exit code 0, or 2 if there are no results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("results", nargs="?", type=pathlib.Path, default=HERE / "results")
     folder = parser.parse_args(arguments).results
     path = folder / "growth.json"
     if not path.is_file():
-        print(f"There is no {path}. Run `python benchmarks/run.py growth` first.", file=sys.stderr)
+        print(f"{path} is missing. Run `python benchmarks/run.py growth` first.", file=sys.stderr)
         return 2
     growth_figure(json.loads(path.read_text())).savefig(path.with_suffix(".png"), dpi=130)
     print(path.with_suffix(".png"))

@@ -1,4 +1,4 @@
-"""Milliseconds until an input is features, decoded and from a cache: `Source.cached`.
+"""Measure the milliseconds to read an input as features, decoded and from `Source.cached`.
 
 python benchmarks/decoded_inputs.py --source speech recordings/*.wav
 python benchmarks/decoded_inputs.py --source image formulas/*.png
@@ -15,11 +15,11 @@ import numpy as np
 
 from keras_bahdanau.sources.named_source import source_by_name
 
-BATCH = 32  # inputs at once, as in a training
+BATCH = 32  # inputs at a time, as in a training run
 
 
 def milliseconds(source, inputs, rounds):
-    """Samples of the time of an input, each of a pass over all inputs."""
+    """Return the mean milliseconds per input, one sample for each pass over all inputs."""
     rows, samples = source.rows(inputs), []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -33,11 +33,11 @@ def milliseconds(source, inputs, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="+", type=pathlib.Path)
-    parser.add_argument("--source", required=True, help="such as image:height=64, or speech")
+    parser.add_argument("--source", required=True, help="source, such as image:height=64 or speech")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     source = source_by_name(given.source)
-    source.batch(given.files[:BATCH])  # which traces the graphs
+    source.batch(given.files[:BATCH])  # traces the graphs
     with tempfile.TemporaryDirectory() as directory:
         cached = source.cached(directory)
         results = {

@@ -43,7 +43,7 @@ def main():
 
 
 def measured_with(width, batch_size, pipelines, sentences, references, given):
-    """Measure the seconds and BLEU of each precision with this beam, and the rate of equal texts."""
+    """Measure the seconds and BLEU of each precision, and the fraction of equal texts."""
     seconds, texts = {name: [] for name in pipelines}, {}
     for number in range(given.rounds + 1):  # the first round traces the graphs
         for name, pipeline in pipelines.items():

@@ -1,14 +1,14 @@
-"""Compares the file formats of one model on its dev inputs: a table, and all figures as JSON.
+"""Compare the file formats of one model on its dev inputs, and write a table and JSON figures.
 
     python benchmarks/formats.py examples/pronounce/models/ice.keras dev.tsv
     python benchmarks/formats.py examples/dates/models/dates.keras dev.txt --formats onnx litert
 
-Inputs are those of `keras-bahdanau export --sentences`: lines, a TSV of both sides, or a manifest.
-Each format answers each input alone, on one thread, and is compared with Keras: SavedModel,
-LiteRT and ONNX in float32, LiteRT and ONNX in 8 bits. For models of text, "memory" is the peak of a
-process that loads one file and answers up to 100 inputs. A format that fails is named and left out
-of the table; the exit code is then 1. Run it on a core that nothing else uses:
-`taskset -c 1 python benchmarks/formats.py`.
+The inputs are those of `keras-bahdanau export --sentences`: lines, a TSV file of both sides, or a
+manifest. Each format answers one input at a time, on one thread, and is compared with Keras:
+SavedModel, LiteRT and ONNX in float32, and LiteRT and ONNX in 8 bits. For text models, "memory" is
+the peak of a process that loads one file and answers up to 100 inputs. If a format fails, the
+program prints the error and omits the format from the table, and its exit code is 1. Run it on an
+otherwise idle core: `taskset -c 1 python benchmarks/formats.py`.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import machine  # noqa: E402
 from line_programs import Runner  # noqa: E402
 
 ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-REMEMBERED = 100  # inputs before memory is read
-FORMATS = {  # by the name of --formats: (format, settings)
+REMEMBERED = 100  # number of inputs before memory is measured
+FORMATS = {  # name in --formats -> (format, settings)
     "saved-model": ("saved-model", {}),
     "litert": ("litert", {}),
     "litert-int8": ("litert", {"quantization": "int8"}),
@@ -38,7 +38,7 @@ FORMATS = {  # by the name of --formats: (format, settings)
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program; return its exit code."""
     options = _parser().parse_args(arguments)
     os.environ |= {**dict.fromkeys(ONE_THREAD, "1"), "CUDA_VISIBLE_DEVICES": "-1"}
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -63,7 +63,7 @@ def main(arguments=None):
 
 
 def compared(options):
-    """(the `Parity` of Keras and of each format, {format: why it failed}, {artefact: MiB})."""
+    """Return (`Parity` of Keras and of each format, {format: error}, {artefact: MiB})."""
     from keras_bahdanau.cli.commands.export import _comparison_inputs
     from keras_bahdanau.cli.console import load_tensorflow
     from keras_bahdanau.cli.model_file import load_models, open_model
@@ -84,7 +84,7 @@ def compared(options):
         for name in options.formats:
             format, settings = FORMATS[name]
             exporter = KINDS[format](**settings)
-            # a SavedModel is called by the last two names of its path
+            # a SavedModel is reported by the last two parts of its path
             path = Path(directory, name, f"model{exporter.suffix}" if exporter.suffix else "1")
             path.parent.mkdir()
             try:
@@ -93,14 +93,14 @@ def compared(options):
                 report(str(rows[-1]))
                 if memory:
                     memory[exporter.artefact] = peak_memory(path, sentences)
-            except Exception as error:  # the other formats go on
+            except Exception as error:  # the other formats continue
                 errors[name] = " ".join(str(error).split())[:500]
                 report(f"{name}: {type(error).__name__}: {errors[name]}")
     return rows, errors, memory
 
 
 def peak_memory(path, sentences):
-    """MiB of a process that answers the first sentences with an artefact, and nothing else."""
+    """Return the peak memory, in MiB, of a process that answers the first sentences."""
     worker = "saved_model.py" if path.is_dir() else "pipelines.py"
     with Runner([sys.executable, HERE / "workers" / worker, path]) as runner:
         for sentence in sentences[:REMEMBERED]:
@@ -116,11 +116,13 @@ def _parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", type=Path, help="a .keras file, or the directory of a training")
-    parser.add_argument("inputs", type=Path, help="the dev inputs")
+    parser.add_argument(
+        "model", type=Path, help="a .keras file, or the directory of a training run"
+    )
+    parser.add_argument("inputs", type=Path, help="file of dev inputs")
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=[*FORMATS])
-    parser.add_argument("--limit", type=int, help="only the first inputs")
-    parser.add_argument("--json", type=Path, help="file to write all figures to")
+    parser.add_argument("--limit", type=int, help="number of inputs to use; default: all")
+    parser.add_argument("--json", type=Path, help="JSON file for all figures")
     return parser
 
 

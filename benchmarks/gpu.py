@@ -40,7 +40,7 @@ PEAK, TINY_PEAK = {"size": 8192, "products": 16}, {"size": 256, "products": 2}
 SHARED = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # all processes compile the same initializers
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # also cache short compilations
     "TORCHINDUCTOR_COMPILE_THREADS": "2",  # per process; many processes may compile at a time
 }
 LIMIT = 240  # seconds that a competitor may take to prepare, or for a sample
@@ -229,7 +229,7 @@ def _forms(beam, options):
 
 
 def _measured(some, card, limit, options):
-    """Prepare the competitors of some cases at the same time, measure them in turns; the results."""
+    """Prepare the competitors of some cases together, measure them in turns; return the results."""
     if limit <= 0:
         for case in some:
             print(

@@ -1,8 +1,11 @@
-"""Table of Keras models as LiteRT files: `python benchmarks/keras_exports.py [PART...]`.
+"""Write a table of Keras models as LiteRT files.
 
-Writes `keras_exports.md` beside it, with the rows of `tests/support/keras_export_matrix.py` whose
-names have any of the parts, or all. Beside each stands whether Keras' own
-`model.export(format="litert")` gives a file that the plain LiteRT runtime runs.
+    python benchmarks/keras_exports.py [PART...]
+
+The table is written to `keras_exports.md` in this directory. It contains the rows of
+`tests/support/keras_export_matrix.py` with names that contain any PART, or all rows. For each, it
+tells whether Keras's own `model.export(format="litert")` writes a file that the plain LiteRT
+runtime can run.
 """
 
 import pathlib
@@ -15,7 +18,7 @@ TITLE = "# Keras models as LiteRT files"
 
 
 def table(outcomes, rows):
-    """Lines of Markdown: what became of each row, and the shares."""
+    """Yield lines of Markdown: a summary, and the outcome of each row."""
     exported = [outcome for outcome in outcomes if outcome.exported]
     exact = [outcome for outcome in exported if "quantization" not in rows[outcome.row].settings]
     near = [outcome for outcome in exact if outcome.difference <= 1e-5]
@@ -24,13 +27,13 @@ def table(outcomes, rows):
     yield ""
     yield (
         f"{len(exported)} of {len(outcomes)} rows ({len(exported) / len(outcomes):.0%}) become "
-        f"files of built-in operations alone; {len(near)} of {len(exact)} in float32 agree with "
-        "Keras to 1e-5 of the largest value of an output, or of 1. Keras' own "
-        f'`model.export(format="litert")` gives {len(plain)} files that the plain LiteRT runtime '
-        "runs. Written by `python benchmarks/keras_exports.py`."
+        f"files with only built-in operations; {len(near)} of {len(exact)} in float32 agree with "
+        "Keras to within 1e-5 of the largest value of an output, or of 1. Keras's own "
+        f'`model.export(format="litert")` writes {len(plain)} files that the plain LiteRT runtime '
+        "can run. This table is written by `python benchmarks/keras_exports.py`."
     )
     yield ""
-    yield "| model | difference | kB | Keras' own export |"
+    yield "| model | difference | kB | Keras's own export |"
     yield "|---|--:|--:|---|"
     for outcome in outcomes:
         if outcome.exported:
@@ -41,7 +44,7 @@ def table(outcomes, rows):
 
 
 def main(parts):
-    """Go through the rows, one line of progress each, and write the table."""
+    """Export the rows, print a line of progress for each, and write the table."""
     warnings.simplefilter("ignore")
     import keras_export_matrix
 
@@ -52,7 +55,9 @@ def main(parts):
     }
     if not rows:
         names = ", ".join(keras_export_matrix.all_rows())
-        raise SystemExit(f"A part must be in the name of a row. Received: {parts}. Rows: {names}")
+        raise SystemExit(
+            f"A part must occur in the name of a row. Received: {parts}. Rows: {names}"
+        )
     outcomes = []
     for name, row in rows.items():
         outcomes.append(keras_export_matrix.try_row(name, row, plain=True))

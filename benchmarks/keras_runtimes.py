@@ -1,15 +1,16 @@
-"""Compares the runtimes of exported Keras models: a table in Markdown, and all figures as JSON.
+"""Compare the runtimes of exported Keras models, and write a Markdown table and JSON figures.
 
     taskset -c 1 python benchmarks/keras_runtimes.py --table keras_runtimes.md --json figures.json
     python benchmarks/keras_runtimes.py --models tagger --rounds 1 --calls 5
 
-Five models, a request of one row each, on one thread. Ours are `export_litert` in LiteRT, in
-float32 and in 8 bits, and `export_onnx` in ONNX Runtime, all run by `ArrayModel`. The others are
-Keras' own exports: LiteRT with Flex operations in TensorFlow's interpreter, and ONNX in ONNX
-Runtime. TensorFlow 2.21 has no Flex in its package: --flex-python is the Python of an environment
-with one that has, such as 2.15. Each runs in a process that loads nothing else. All are started
-first and asked in turns. "First answer" is from the start of the process, "memory" its peak at the
-end, "off by" the largest distance from Keras. A lane that fails has its reason in the table.
+Each of five models answers requests with one row, on one thread. Our files are from
+`export_litert`, in float32 and in 8 bits, and from `export_onnx`; `ArrayModel` runs them in LiteRT
+and ONNX Runtime. The peers are Keras's own exports: LiteRT files with Flex operations in
+TensorFlow's interpreter, and ONNX files in ONNX Runtime. The package of TensorFlow 2.21 doesn't
+contain Flex, so --flex-python must be the Python of an environment with an older one, such as 2.15.
+Each lane is a process that loads nothing else. All processes are started first, and then answer in
+turns. "First answer" is the time since the start of the process, "memory" is its peak at the end,
+and "off by" is the largest difference from Keras. If a lane fails, the table gives the reason.
 """
 
 import argparse
@@ -46,11 +47,11 @@ COLUMNS = {
     "first answer, s": ("start_seconds", ".2f"),
     "off by": ("difference", ".1e"),
 }
-COMPARED = "p50_ms", "file_bytes", "memory_mib"  # the smaller, the better
+COMPARED = "p50_ms", "file_bytes", "memory_mib"  # smaller is better
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program; return its exit code."""
     options = _parser().parse_args(arguments)
     os.environ |= {**dict.fromkeys(ONE_THREAD, "1"), "CUDA_VISIBLE_DEVICES": "-1"}
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -80,18 +81,20 @@ def _parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--models", nargs="+", choices=MODELS, default=[*MODELS])
-    parser.add_argument("--rounds", type=int, default=7, help="times that each has its turn")
-    parser.add_argument("--calls", type=int, default=60, help="requests in a turn")
-    parser.add_argument("--flex-python", default=sys.executable, help="runs Keras' LiteRT files")
+    parser.add_argument("--rounds", type=int, default=7, help="number of turns for each lane")
+    parser.add_argument("--calls", type=int, default=60, help="requests per turn")
+    parser.add_argument(
+        "--flex-python", default=sys.executable, help="Python that runs Keras's LiteRT files"
+    )
     parser.add_argument("--table", type=Path, help="Markdown file to write")
-    parser.add_argument("--json", type=Path, help="file to write all figures to")
+    parser.add_argument("--json", type=Path, help="JSON file for all figures")
     return parser
 
 
 def measured(folder, name, options):
-    """Dictionary from a lane to its figures, or to {"error": why there are none}."""
+    """Return a dictionary from each lane to its figures, or to {"error": reason}."""
     folder.mkdir()
-    print(f"{name}: written by its own process", file=sys.stderr, flush=True)
+    print(f"{name}: writing its files", file=sys.stderr, flush=True)
     command = [sys.executable, HERE / "workers" / "keras_models.py", name, folder]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True)
     if done.returncode:
@@ -116,7 +119,7 @@ def measured(folder, name, options):
                 row["file_bytes"] = (folder / file).stat().st_size / 1000
                 runners[lane] = runner
         samples = {lane: [] for lane in runners}
-        for number in range(1 + options.rounds):  # the first one warms them
+        for number in range(1 + options.rounds):  # the first round is a warm-up
             for lane, runner in runners.items():
                 if "error" not in rows[lane]:
                     with _failing(rows[lane]):
@@ -131,7 +134,7 @@ def measured(folder, name, options):
 
 @contextlib.contextmanager
 def _failing(row):
-    """Keep the failure of a program as its figure, so that the others go on."""
+    """Record the failure of a program in its row, so that the other lanes can continue."""
     try:
         yield
     except SystemExit as failure:
@@ -139,7 +142,7 @@ def _failing(row):
 
 
 def table(result):
-    """Lines of Markdown for the whole result."""
+    """Yield the lines of Markdown for the whole result."""
     processor = result["processor"]
     yield (
         f"{processor['processor']}, {processor['system']}, one thread, {result['date']}, load "
@@ -154,7 +157,7 @@ def table(result):
 
 
 def table_of(name, rows):
-    """Lines of Markdown for one model."""
+    """Yield the lines of Markdown for one model."""
     yield f"| {name} | {' | '.join(COLUMNS)} |"
     yield "|---|" + "--:|" * len(COLUMNS)
     for lane, row in rows.items():
@@ -166,7 +169,7 @@ def table_of(name, rows):
 
 
 def verdict(models):
-    """Line: for each figure, in how many models ours in float32 is ahead of the best peer."""
+    """Return a line: for each figure, the number of models for which ours is as good as peers."""
     parts = []
     for figure in COMPARED:
         pairs = [
@@ -178,7 +181,7 @@ def verdict(models):
 
 
 def _best(rows, whose, figure):
-    """The smallest figure of the lanes of one side, or None."""
+    """Return the smallest figure among the lanes of one side, or None."""
     figures = [
         rows[lane][figure]
         for lane, (_, _, side) in LANES.items()

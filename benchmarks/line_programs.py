@@ -1,4 +1,4 @@
-"""Programs that answer a line by a line of JSON, such as those of export/on_device with --json."""
+"""Run programs that answer each line with a line of JSON, such as those of export/on_device."""
 
 import contextlib
 import json
@@ -9,15 +9,15 @@ from pathlib import Path
 
 
 def answers_of(command, lines, folder=None):
-    """The answer to each line, by a process that gets all lines at once.
+    """Send all lines to a new process of a program, and return its answers.
 
     Args:
         command: List of strings and paths.
         lines: List of strings.
-        folder: Path of its working directory, or None.
+        folder: Path of the working directory, or None.
 
     Returns:
-        List of dictionaries.
+        List of dictionaries, one for each line.
 
     Raises:
         SystemExit: If the program fails.
@@ -31,22 +31,22 @@ def answers_of(command, lines, folder=None):
 
 
 class Runner:
-    """A program that answers a line by a line of JSON.
+    """A running program that answers each line with a line of JSON.
 
     Args:
         command: List of strings and paths.
-        folder: Path of its working directory, or None.
+        folder: Path of the working directory, or None.
     """
 
     def __init__(self, command, folder=None):
         pipe = subprocess.PIPE
-        self._messages = tempfile.TemporaryFile()  # a pipe that nobody reads would fill
+        self._messages = tempfile.TemporaryFile()  # an unread pipe would fill up
         self._process = subprocess.Popen(
             [*map(str, command)], stdin=pipe, stdout=pipe, stderr=self._messages, cwd=folder
         )
 
     def ask(self, line):
-        """The answer to a line, in bytes.
+        """Send a line, and return the answer as bytes.
 
         Raises:
             SystemExit: If the program has ended.
@@ -63,13 +63,13 @@ class Runner:
         return answer
 
     def milliseconds(self, line):
-        """Time of an answer."""
+        """Send a line, and return the time until its answer, in milliseconds."""
         start = time.perf_counter()
         self.ask(line)
         return 1000 * (time.perf_counter() - start)
 
     def peak(self):
-        """Peak of its resident memory in MiB."""
+        """Return the program's peak resident memory, in MiB."""
         return _peak(self._process.pid)
 
     def __enter__(self):
@@ -84,20 +84,20 @@ class Runner:
 
 
 class InPage(Runner):
-    """A program that takes the time of each answer itself, and puts it there as `milliseconds`."""
+    """A program that measures the time of each answer itself, and reports it as `milliseconds`."""
 
     def milliseconds(self, line):
         return json.loads(self.ask(line))["milliseconds"]
 
     def peak(self):
-        """Likewise of the browser, which the program has started."""
+        """Return the sum of the peaks of all processes that the program has started, in MiB."""
         return sum(map(_peak, _descendants(self._process.pid)))
 
 
 def _peak(process):
     status = Path(f"/proc/{process}/status").read_text()
     kilobytes = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(kilobytes[0]) / 1024 if kilobytes else 0  # none of a process that has just ended
+    return int(kilobytes[0]) / 1024 if kilobytes else 0  # a process that has just ended has none
 
 
 def _descendants(process):

@@ -1,14 +1,14 @@
-"""Rows a second through Ray Data, and through as many plain processes of the same worker.
+"""Compare the rows per second through Ray Data with those of the same number of plain processes.
 
     python benchmarks/offline.py                      # one process and one worker
-    python benchmarks/offline.py --workers 2          # on a machine of two free cores
+    python benchmarks/offline.py --workers 2          # on a machine with two idle cores
 
-Both lanes are `export/offline/ray_translate.py` on the same parts, with the same pieces, workers
-and output; the plain one has a pool of `multiprocessing` in place of Ray. Its start, the loading
-of the models and each worker's first piece, in which graphs are traced, are not counted. The rows a
-second on the clock are the figure of a free machine. On one with other work compare the rows a
-second of the workers' processor time, and see what all other processes of a lane take of a core:
-Ray's own take as much while they wait. The model is that of `examples/dates`.
+Both lanes run `export/offline/ray_translate.py` on the same files, with the same pieces, workers
+and output. The plain lane uses a `multiprocessing` pool instead of Ray. The start, the loading of
+the models, and each worker's first piece, during which graphs are traced, aren't counted. Use the
+rows per second of elapsed time on an idle machine. On a busy machine, compare the rows per second
+of the workers' processor time, and the cores used by the lane's other processes. Ray's own
+processes use the same amount while they are idle. The model is that of `examples/dates`.
 """
 
 import argparse
@@ -30,13 +30,13 @@ ROOT = Path(__file__).resolve().parents[1]
 OFFLINE = ROOT / "export" / "offline"
 MODEL = ROOT / "examples" / "dates" / "models" / "dates.keras"
 LANES = ("plain", "ray")
-WORKERS = (b"ray::MapWorker", b"spawn_main")  # the names of processes that translate
+WORKERS = (b"ray::MapWorker", b"spawn_main")  # names of the processes that translate
 TICKS = os.sysconf("SC_CLK_TCK")
 FORMS = ("%A, %d %B %Y", "%b %d %Y", "%d.%m.%Y", "%B %d, %Y", "%d %b %y", "%Y/%m/%d")
 
 
 def write_corpus(folder, rows, parts):
-    """Dates in words and numbers, one a line, in so many files."""
+    """Write dates in words and numbers, one per line, to `parts` files."""
     first = datetime.date(1950, 1, 1)
     for part in range(parts):
         days = (first + datetime.timedelta(7 * row) for row in range(part, rows, parts))
@@ -45,10 +45,10 @@ def write_corpus(folder, rows, parts):
 
 
 def pool_batches(pieces, translator, options):
-    """Plain processes in the place of Ray, for `ray_translate`."""
+    """Translate pieces in plain processes instead of Ray, for `ray_translate`; yield batches."""
     import multiprocessing
 
-    os.environ["PYTHONSAFEPATH"] = "1"  # no module of the current directory in the processes
+    os.environ["PYTHONSAFEPATH"] = "1"  # don't import from the current directory
     context = multiprocessing.get_context("spawn")
     with context.Pool(options.workers, prepare, [translator]) as pool:
         for batches in pool.imap(work, pieces):
@@ -56,7 +56,7 @@ def pool_batches(pieces, translator, options):
 
 
 def prepare(translator):
-    """The start of a plain process."""
+    """Initialize a plain process."""
     import ray_translate
 
     global worker
@@ -64,12 +64,12 @@ def prepare(translator):
 
 
 def work(piece):
-    """The batches of rows of a piece, in a plain process."""
+    """Return the batches of rows of a piece; runs in a plain process."""
     return [*worker({name: [value] for name, value in piece.items()})]
 
 
 def run_lane(name, arguments):
-    """Translate as a lane does, and print the number of rows whenever some have come."""
+    """Run the translation of a lane, and print the number of rows of each batch."""
     import ray_translate
 
     batches = pool_batches if name == "plain" else ray_translate._batches
@@ -84,9 +84,9 @@ def run_lane(name, arguments):
 
 
 def measured(name, arguments, workers):
-    """Rows a second of a lane after its start, and what it takes of the processor."""
+    """Measure a lane's rows per second after its start, and its processor time."""
     mark = uuid.uuid4().hex
-    # by default Ray's workers give way to all else on the machine
+    # by default, Ray's workers run with a lower priority
     variables = {"KERAS_BAHDANAU_BENCHMARK": mark, "RAY_worker_niceness": "0"}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
     python_path = os.pathsep.join([str(ROOT), str(OFFLINE)])
@@ -101,7 +101,9 @@ def measured(name, arguments, workers):
         if line.startswith("rows "):
             events.append((int(line.split()[1]), time.perf_counter(), processor_seconds(mark)))
     if process.wait() or len(events) <= workers:
-        raise SystemExit(f"A lane must end well, with pieces to count. Received: lane={name!r}.")
+        raise SystemExit(
+            f"A lane must succeed, with more pieces than workers. Received: lane={name!r}."
+        )
     (_, began, before), (_, ended, after) = events[workers - 1], events[-1]
     rows = sum(rows for rows, *_ in events[workers:])
     at_work, beside = (later - sooner for sooner, later in zip(before, after, strict=True))
@@ -113,7 +115,7 @@ def measured(name, arguments, workers):
 
 
 def processor_seconds(mark):
-    """Processor time of workers, which have a mark in their environment, and of the others."""
+    """Return the processor time of the marked processes: [workers, others]."""
     seconds = [0, 0]
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,10 +1,11 @@
-"""A recurrence that is elementwise, in a loop, as an associative scan, and beside a GRU.
+"""Compare an elementwise recurrence in a loop and as an associative scan with a GRU.
 
     TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 taskset -c 1 python benchmarks/recurrences.py
 
-h_t = a_t h_{t-1} + b_t, forward and backward, in turns: `loop` is what the cells of
-`layers/cells/parallel.py` run in, `associative_scan` that of Keras. Times are of the processor, in
-milliseconds, medians. With XLA a form that does not compile has its error in place of a time.
+The recurrence is h_t = a_t h_{t-1} + b_t, forward and backward, measured in turns. `loop` is the
+loop of the cells in `layers/cells/parallel.py`, and `associative_scan` is the function of Keras.
+Times are medians of processor time in milliseconds. If XLA can't compile a form, the result
+contains the error instead of a time.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from harness import write_result
 from keras_bahdanau.layers.recurrence import scan
 
 BATCH, TIME, UNITS = 64, 16, 512
-LONGER = 64  # steps, for the growth with time
+LONGER = 64  # steps, to show the growth with the length
 
 
 def main():
@@ -40,14 +41,14 @@ def main():
 
 
 def measured(steps, xla, rounds):
-    """Milliseconds of each form, or why it has none."""
+    """Measure the milliseconds of each form, or record its error."""
     forms, found = {}, {"steps": steps, "xla": xla}
     for name, form in FORMS.items():
         graph = tf.function(with_gradient(form), jit_compile=xla)
         inputs = tensors(steps)
         try:
             graph(*inputs)
-        except Exception as error:  # whatever a compiler says is the result
+        except Exception as error:  # any error of the compiler is a result
             found[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}"
             continue
         forms[name] = graph, inputs
@@ -63,14 +64,14 @@ def measured(steps, xla, rounds):
 
 
 def tensors(steps):
-    """Gates in (0, 1) and values, both `(batch, time, units)`."""
+    """Return gates and values in [0, 1), both `(batch, time, units)`."""
     random = np.random.default_rng(0)
     gates, values = random.random((2, BATCH, steps, UNITS), np.float32)
     return tf.constant(gates), tf.constant(values)
 
 
 def with_gradient(form):
-    """The sum of a form's outputs, and its gradients."""
+    """Return a function that computes the sum of a form's outputs and the gradients of this sum."""
 
     def run(gates, values):
         with tf.GradientTape() as tape:
@@ -82,7 +83,7 @@ def with_gradient(form):
 
 
 def loop(gates, values):
-    """One step after the other."""
+    """Compute the recurrence one step after another."""
 
     def step(state, x):
         gate, value = x
@@ -94,7 +95,7 @@ def loop(gates, values):
 
 
 def associative_scan(gates, values):
-    """(a, b) then (c, d) is (c a, c b + d), in a tree of log2(time) levels."""
+    """Compute the recurrence in log2(time) levels: (a, b) followed by (c, d) is (c a, c b + d)."""
 
     def combine(one, other):
         return one[0] * other[0], other[0] * one[1] + other[1]
@@ -114,8 +115,8 @@ def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=20, help="samples of each form (20)")
-    parser.add_argument("--out", type=pathlib.Path, help="JSON file of the times")
+    parser.add_argument("--rounds", type=int, default=20, help="samples of each form; default: 20")
+    parser.add_argument("--out", type=pathlib.Path, help="JSON file for the times")
     return parser.parse_args()
 
 

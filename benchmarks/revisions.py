@@ -1,13 +1,13 @@
-"""Speed of another revision of this repository beside this one: did a change cost text users time?
+"""Compare the speed of this revision of the repository with that of another one.
 
     python benchmarks/revisions.py a3e1465^ --multi30k DIR [--model small-de.keras]
 
-A training step, and Multi30K's test sentences decoded greedily and with beam 5, by the worker of
-rows 1 and 7, whose texts are as long as allowed. With --model a trained translator decodes the
-same sentences, too: its texts end where they end. Both revisions are prepared, then they take
-turns. Rates are per second of processor time, which other work on the machine changes less; a
-ratio is one of medians, now / before, and more is better. The samples tell how much of it is
-noise.
+The program measures a training step, and greedy search and beam 5 on Multi30K's test sentences,
+with the worker of rows 1 and 7, whose outputs all have the maximum length. With --model, a trained
+translator decodes the same sentences, and its outputs end by themselves. Both revisions are
+prepared first, and then take turns. Rates are per second of processor time, which is less sensitive
+to other work on the machine. A ratio compares medians, now / before, so more is better. The
+variation of the samples shows how much of a difference is noise.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from lane import HERE, Failed, Lane, Worker
 from rows.multi30k import corpus, directory
 from rows.sizes import sizes
 
-REPEATS = 8  # training steps in a sample
+REPEATS = 8  # training steps per sample
 
 
 def main(arguments=None):
@@ -48,7 +48,7 @@ def main(arguments=None):
 
 
 def lanes(chosen, folder, model):
-    """What is measured of both revisions."""
+    """Yield the lanes that are measured for both revisions."""
     settings = {"sizes": chosen, "corpus": folder}
     yield Lane("training step", "ours", "training_step", {"sizes": chosen}, repeat=REPEATS)
     yield Lane("greedy", "ours", "decode", {**settings, "beam": 1})
@@ -61,7 +61,7 @@ def lanes(chosen, folder, model):
 
 @contextlib.contextmanager
 def worktree(revision):
-    """A checkout of another revision, for as long as the block lasts."""
+    """Check out another revision for the duration of the block, and yield its path."""
     git = ["git", "-C", str(HERE.parent), "worktree"]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "before"
@@ -73,7 +73,7 @@ def worktree(revision):
 
 
 def measured(lane, trees, options):
-    """Counts per second of processor time of each tree, in turns."""
+    """Measure the count per second of processor time for each tree, in turns."""
     workers = {
         name: Worker(lane, options.threads, {"PYTHONPATH": str(tree)})
         for name, tree in trees.items()
@@ -94,28 +94,32 @@ def measured(lane, trees, options):
 
 
 def known(revision):
-    """A revision that git knows: a `type` of argparse."""
+    """Return a revision if it exists in the repository; for use as an argparse `type`."""
     verify = ["git", "-C", str(HERE.parent), "rev-parse", "--quiet", "--verify"]
     if subprocess.run([*verify, f"{revision}^{{commit}}"], capture_output=True).returncode:
-        raise argparse.ArgumentTypeError(f"git knows no revision {revision!r}: check the spelling")
+        raise argparse.ArgumentTypeError(f"git has no revision {revision!r}: check the spelling")
     return revision
 
 
 def existing(text):
-    """Path of a file that is there: a `type` of argparse."""
+    """Return the path of an existing file; for use as an argparse `type`."""
     if not pathlib.Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}: check the spelling")
+        raise argparse.ArgumentTypeError(f"the file {text!r} doesn't exist: check the spelling")
     return pathlib.Path(text)
 
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("revision", type=known, help="of git, such as HEAD~20")
+    parser.add_argument("revision", type=known, help="git revision, such as HEAD~20")
     parser.add_argument("--multi30k", type=directory, required=True, metavar="DIR")
-    parser.add_argument("--model", type=existing, help="a .keras file that both can read")
-    parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
+    parser.add_argument("--model", type=existing, help="a .keras file that both revisions can read")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="samples of each revision; default: %(default)s"
+    )
     parser.add_argument("--threads", type=int, default=Options.threads)
-    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="JSON file of the figures")
+    parser.add_argument(
+        "--out", type=pathlib.Path, metavar="FILE", help="JSON file for all figures"
+    )
     return parser.parse_args(arguments)
 
 

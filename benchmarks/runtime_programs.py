@@ -1,4 +1,4 @@
-"""The runtimes of an exported model: each builds itself, or gives the reason why it can't."""
+"""Runtimes for exported models: each builds itself, or returns the reason why it can't."""
 
 import contextlib
 import functools
@@ -16,23 +16,24 @@ from line_programs import InPage, Runner
 ROOT = HERE.parent
 KIT, JVM, SERVING = (ROOT / "export" / name for name in ("on_device", "jvm", "tf_serving"))
 PAGE = ROOT / "keras_bahdanau" / "exporters" / "browser" / "page"
-WASM = "litert_wasm_internal"  # the program that a browser with relaxed SIMD loads
+WASM = "litert_wasm_internal"  # the module for browsers with relaxed SIMD
 END = 3
 
 
 class Runtime:
-    """A program that takes a model and then gives a line of JSON for each line.
+    """A program that loads a model, and answers each line with a line of JSON.
 
     Args:
-        scratch: Path of a directory, of which it makes one of its own if it builds anything.
+        scratch: Path of a directory; a runtime that builds anything does so in a subdirectory.
         node_modules: Path of the directory where npm packages are installed, or None.
 
     Attributes:
         name: Name in the table.
-        test: Command of the test that compares it with Python.
-        kind: Class of its process.
-        model: Name of the artefact that it takes: "tflite", "saved_model" or "saved_model_ids".
-        searches: Names of the searches that it has.
+        test: Command that runs the test against Python.
+        kind: Class for the process.
+        model: Kind of artefact that the program loads: "tflite", "saved_model" or
+            "saved_model_ids".
+        searches: Names of the searches that the program supports.
     """
 
     kind, model, searches = Runner, "tflite", ("beam", "greedy", "suggestions")
@@ -41,23 +42,23 @@ class Runtime:
         self.scratch, self.node_modules = Path(scratch) / type(self).__name__, node_modules
 
     def lacking(self):
-        """The reason why it can't run, or "", once it has built itself."""
+        """Build the program; return the reason why it can't run, or ""."""
         return ""
 
     def program(self):
-        """The command line without options and model."""
+        """Return the command line without options and model."""
         raise NotImplementedError
 
     def ships(self):
-        """The files that it needs beside the model, the language's own system left out."""
+        """Return the files to ship, without the model and the language's own runtime."""
         raise NotImplementedError
 
     def line(self, text, model):
-        """The line that is sent for a text."""
+        """Return the line to send for a text."""
         return text
 
     def hypotheses(self, answer, model):
-        """Pairs of a text and its score in an answer, best first."""
+        """Return pairs of a text and its score from an answer, best first."""
         return [(one["text"], one["score"]) for one in answer["hypotheses"]]
 
 
@@ -116,7 +117,7 @@ class Kotlin(Runtime):
 
     @functools.cached_property
     def tools(self):
-        """The module of the tests that compiles Kotlin."""
+        """The test support module that compiles Kotlin."""
         sys.path.append(str(ROOT / "tests" / "support"))
         return importlib.import_module("kotlin_programs")
 
@@ -130,7 +131,7 @@ class Kotlin(Runtime):
         try:
             self.tools.compile_kotlin(sorted(JVM.glob("*.kt")), self.scratch / "classes")
         except subprocess.CalledProcessError:
-            return "the compiler of Kotlin failed"
+            return "the Kotlin compiler failed"
         return builds.compiled(JVM, self.scratch, "translation_litert")
 
     def program(self):
@@ -151,7 +152,7 @@ class Node(Runtime):
         folder = self.node_modules
         there = folder and all((folder / "node_modules" / name).is_dir() for name in self.packages)
         found = there and shutil.which("node")
-        return "" if found else f"needs node, --node-modules with {', '.join(self.packages)}"
+        return "" if found else f"needs node and --node-modules with {', '.join(self.packages)}"
 
     def program(self):
         return ["node", KIT / "translate.mjs", "--json"]
@@ -223,7 +224,7 @@ RUNTIMES = (OnDevicePython, SavedModelPython, Cplusplus, Kotlin, Node, Browser, 
 
 @functools.cache
 def _vocabulary(model, side):
-    """The SentencePiece processor of a side of a SavedModel of ids."""
+    """Return the SentencePiece processor for one side of a SavedModel for ids."""
     import sentencepiece
 
     extra = Path(model) / "assets.extra"

@@ -1,13 +1,13 @@
-"""Compares the runtimes of one exported model: a table in Markdown, and all figures as JSON.
+"""Compare the runtimes of one exported model, and write a Markdown table and JSON figures.
 
     python benchmarks/runtimes.py --model model.float32.tflite --int8 model.int8.tflite \\
         --sentences test.en --node-modules DIR --saved-model models/1 --saved-model-ids models-ids/1
     python benchmarks/runtimes.py --suggestions --int8 cmudict.tflite --sentences words.txt
 
-Each runtime is a process that gets a line and gives its texts back as JSON, on one thread; pipes
-and tokens are in the times, but for a page, which takes its time itself, and for the SavedModel in
-C, which gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on
-a core that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
+Each runtime is a process with one thread that reads lines and answers with texts in JSON. Times
+include pipes and tokenization, with two exceptions: the browser page measures its times itself, and
+the SavedModel in C reads ids. If a runtime's tools or model are missing, the table gives the
+reason. Run the program on an otherwise idle core: `taskset -c 1 python benchmarks/runtimes.py ...`.
 """
 
 import argparse
@@ -37,7 +37,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREA
 
 
 def main(arguments=None):
-    """The program; returns its exit code."""
+    """Run the program; return its exit code."""
     options = _parser().parse_args(arguments)
     if options.model is None and options.int8 is None:
         _parser().error("--model or --int8 must name a .tflite file")
@@ -69,20 +69,27 @@ def _parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     path = {"type": lambda one: Path(one).resolve(), "metavar": "PATH"}
-    parser.add_argument("--model", **path, help=".tflite file of float32")
-    parser.add_argument("--int8", **path, help="the same model in 8 bits")
-    parser.add_argument("--saved-model", **path, help="version of a SavedModel of text")
-    parser.add_argument("--saved-model-ids", **path, help="version of a SavedModel of ids")
+    parser.add_argument("--model", **path, help=".tflite file in float32")
+    parser.add_argument("--int8", **path, help=".tflite file of the same model in 8 bits")
+    parser.add_argument("--saved-model", **path, help="version of a SavedModel for text")
+    parser.add_argument("--saved-model-ids", **path, help="version of a SavedModel for ids")
     parser.add_argument(
-        "--sentences", **path, required=True, help="a text a line, or a conformance file (.json)"
+        "--sentences",
+        **path,
+        required=True,
+        help="file with one text per line, or a conformance file (.json)",
     )
-    parser.add_argument("--node-modules", **path, help="where npm installed @litertjs/core")
-    parser.add_argument("--suggestions", action="store_true", help="the 5 best, in place of one")
+    parser.add_argument(
+        "--node-modules", **path, help="directory where npm installed @litertjs/core"
+    )
+    parser.add_argument(
+        "--suggestions", action="store_true", help="measure the 5 best texts instead of one"
+    )
     names = [kind.__name__ for kind in RUNTIMES]
-    parser.add_argument("--only", nargs="+", choices=names, help="in place of all runtimes")
-    parser.add_argument("--texts", type=int, default=500, help="most that are compared")
-    parser.add_argument("--timed", type=int, default=100, help="of them, those that are timed")
-    parser.add_argument("--rounds", type=int, default=3, help="times that each is timed")
+    parser.add_argument("--only", nargs="+", choices=names, help="runtimes to run; default: all")
+    parser.add_argument("--texts", type=int, default=500, help="maximum number of texts to compare")
+    parser.add_argument("--timed", type=int, default=100, help="number of these texts to time")
+    parser.add_argument("--rounds", type=int, default=3, help="times that each text is timed")
     parser.add_argument("--out", **path, help="JSON file for all figures")
     return parser
 
@@ -93,7 +100,7 @@ def _models(options):
 
 
 def texts_of(path):
-    """The texts of a file, of lines or of the form of tests/support/conformance_file.py."""
+    """Return the texts in a file of lines, or in a file of tests/support/conformance_file.py."""
     content = path.read_text(encoding="utf-8")
     lines = content.split("\n")
     if path.suffix == ".json":
@@ -102,21 +109,21 @@ def texts_of(path):
 
 
 def fitting(texts, path):
-    """The texts that a .tflite file does not refuse as too long."""
+    """Return the texts that aren't too long for a .tflite file."""
     import sentencepiece
 
     with zipfile.ZipFile(path) as archive:
         card = json.loads(archive.read("card.json"))
         model = archive.read(card["vocabularies"]["source"])
     vocabulary = sentencepiece.SentencePieceProcessor(model_proto=model)
-    longest = card["max_source_length"] - 1  # the end token is the last
+    longest = card["max_source_length"] - 1  # one position is for the end token
     return [text for text in texts if len(vocabulary.encode(text)) <= longest]
 
 
 def measured(runtimes, models, texts, searches, options):
-    """A list with a dictionary for each runtime: its figures, or why there are none."""
+    """Return a list with a dictionary for each runtime: its figures, or the reason for none."""
     rows = [_row(runtime, models) for runtime in runtimes]
-    expected = {}  # of Python, by precision and search
+    expected = {}  # answers of Python, by precision and search
     for precision in PRECISIONS:
         for search in searches:
             lanes = [
@@ -143,14 +150,14 @@ def _row(runtime, models):
 
 
 def _model(runtime, models, precision):
-    """The path of what a runtime takes; of a SavedModel, which has no 8 bits, in float32 alone."""
+    """Return the path of a runtime's model, or None; a SavedModel exists only in float32."""
     if runtime.model == "tflite":
         return models[precision]
     return models[runtime.model] if precision == "float32" else None
 
 
 class Lane:
-    """One search of one model in one runtime; its figures go into the runtime's row."""
+    """One search with one model in one runtime; its figures are stored in the runtime's row."""
 
     def __init__(self, runtime, row, model, precision, search):
         self.runtime, self.model, self.key = runtime, model, (precision, search)
@@ -159,14 +166,14 @@ class Lane:
 
     @contextlib.contextmanager
     def failing(self):
-        """Keep the failure of its program as a figure, so that the others go on."""
+        """Record a failure of the program as a figure, so that the other lanes can continue."""
         try:
             yield
         except SystemExit as failure:
             self.figures["error"] = str(failure)
 
     def compare(self, texts, expected):
-        """Translate all texts at once, and hold texts and scores against Python's."""
+        """Translate all texts in one process, and compare texts and scores with Python's."""
         lines = [self.runtime.line(text, self.model) for text in texts]
         answers = answers_of(self.command, lines, self.runtime.node_modules)
         found = [self.runtime.hypotheses(answer, self.model) for answer in answers]
@@ -180,7 +187,7 @@ class Lane:
         print(self.runtime.name, *self.key, self.figures["equal"], file=sys.stderr, flush=True)
 
     def start(self, text):
-        """A process that has given its first answer, and the seconds until then."""
+        """Start a process, and return it after its first answer, with the seconds until then."""
         line, begin = self.runtime.line(text, self.model), time.perf_counter()
         runner = self.runtime.kind(self.command, self.runtime.node_modules)
         runner.ask(line)
@@ -188,7 +195,7 @@ class Lane:
 
 
 def take_turns(lanes, texts, options):
-    """Start each three times, and then ask them in turns; the first round warms them."""
+    """Start each lane three times, then time the lanes in turns after a warm-up round."""
     with contextlib.ExitStack() as running:
         runners = []
         for lane in lanes:
@@ -214,7 +221,7 @@ def take_turns(lanes, texts, options):
 
 
 def table(result):
-    """The result in Markdown."""
+    """Return the result as a Markdown table."""
     machine_of, searches = result["processor"], result["searches"]
     first, second = searches
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in result["file_bytes"].items())
@@ -223,7 +230,7 @@ def table(result):
         f"{sizes}; {result['texts']} texts, {result['timed_texts']} timed; float32 / int8:",
         "",
         f"| runtime | to ship, MB | first answer, s | {first}, p50 ms | {second}, p50 ms "
-        f"| memory, MiB | {first} as Python | {second} as Python | scores, at most off | test |",
+        f"| memory, MiB | texts equal, {first} | texts equal, {second} | score difference | test |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for row in result["runtimes"]:
@@ -243,7 +250,7 @@ def table(result):
 
 
 def _cell(row, search, figure, form="g"):
-    """A figure of both precisions, "-" where there is none."""
+    """Return a figure in both precisions, with "-" for a missing one."""
     both = (row["lanes"].get(kind, {}).get(search, {}).get(figure) for kind in PRECISIONS)
     return " / ".join("-" if one is None else f"{one:{form}}" for one in both)
 

@@ -1,9 +1,10 @@
-"""Memory, time to the first batch and speed of a training on shards, whatever their number.
+"""Measure training on shards: memory, time to the first batch, and speed, by corpus size.
 
 python benchmarks/sharded_corpus.py --pairs 1000000 5000000 20000000 --directory DIR
 
-Each corpus is generated, measured in a process of its own and removed: ids of Zipf's law, lengths
-as those of sentences, 130 MB a million pairs. Speeds are by processor time.
+Each corpus is generated, measured in a separate process, and removed. Its ids follow Zipf's law,
+its lengths are similar to those of real sentences, and a million pairs take 130 MB. Speeds are per
+second of processor time.
 """
 
 import argparse
@@ -31,7 +32,7 @@ SETTINGS = {"batch_tokens": 2048}
 
 
 def written(directory, pairs):
-    """Write a corpus, and return the seconds that it took."""
+    """Write a corpus, and return the seconds that this took."""
     began = time.perf_counter()
     directory.mkdir(parents=True)
     subwords = Subwords.train(
@@ -50,7 +51,7 @@ def written(directory, pairs):
 
 def _ids(random, lengths):
     ends = np.cumsum(lengths)
-    # P(id) ~ 1 / id, by the inverse of its distribution function
+    # P(id) ~ 1 / id, drawn with the inverse of the distribution function
     ids = np.exp(random.random(ends[-1], np.float32) * np.log(VOCABULARY - 4)).astype(np.int32) + 3
     ids = np.clip(ids, END + 1, VOCABULARY - 1)
     ids[ends - 1] = END
@@ -58,7 +59,7 @@ def _ids(random, lengths):
 
 
 def measured(directory, read, steps, rounds):
-    """Dictionary of what a training on a corpus takes."""
+    """Measure training on a corpus; return a dictionary of times, memory and speeds."""
     from keras_bahdanau.training import TrainingOptions, TrainingPlan
     from keras_bahdanau.training.model import compiled_model
 
@@ -80,7 +81,7 @@ def measured(directory, read, steps, rounds):
     result |= {"pairs_read": pairs, "gigabytes": _peak(), "pairs_a_second_from_shards": rate}
     if not rounds:
         return result
-    # the pairs of one shard as texts in memory, as `train` gets them from files
+    # the pairs of one shard as texts in memory, as `train` reads them from files
     rows = shards.shard(0)
     ids = [np.split(one.flat(), np.cumsum(one.lengths)[:-1]) for one in rows]
     texts = [shards.target.decode(one) for one in ids]
@@ -91,13 +92,13 @@ def measured(directory, read, steps, rounds):
     for _ in range(rounds + 1):
         for name, batches in sources.items():
             speeds[name].append(_speed(model, batches, steps))
-    for name, samples in speeds.items():  # the first of each traces, and reads a window
+    for name, samples in speeds.items():  # the first sample traces and reads a window
         result[f"training_tokens_a_second_from_{name}"] = statistics.median(samples[1:])
     return result
 
 
 def _read(data, most):
-    """(pairs a second, pairs) of the batches alone."""
+    """Read batches without training; return (pairs per second of processor time, pairs)."""
     began, pairs = time.process_time(), 0
     for (source, _), _, _ in data.epoch(1):
         pairs += int(np.count_nonzero(source[:, 0]))
@@ -107,7 +108,7 @@ def _read(data, most):
 
 
 def _speed(model, batches, steps):
-    """Target tokens a second of processor time, in so many steps."""
+    """Train for `steps` steps; return the target tokens per second of processor time."""
     tokens, began = 0, time.process_time()
     for batch in itertools.islice(batches, steps):
         model.train_on_batch(*batch)
@@ -122,10 +123,14 @@ def _peak():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", nargs="+", type=int, default=[10**6, 5 * 10**6, 20 * 10**6])
-    parser.add_argument("--directory", type=pathlib.Path, required=True, help="new")
-    parser.add_argument("--read", type=int, default=3 * 10**6, help="pairs of batches alone")
-    parser.add_argument("--steps", type=int, default=20, help="of the model, in a round")
-    parser.add_argument("--rounds", type=int, default=3, help="0 for no speed of the model")
+    parser.add_argument("--directory", type=pathlib.Path, required=True, help="new directory")
+    parser.add_argument(
+        "--read", type=int, default=3 * 10**6, help="number of pairs to read without training"
+    )
+    parser.add_argument("--steps", type=int, default=20, help="training steps per round")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds of training; 0 to skip the training speed"
+    )
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:

@@ -1,4 +1,4 @@
-"""One translator for all threads against one for each: texts a second, and memory.
+"""Compare one translator for all threads with one per thread: texts per second and memory.
 
 python benchmarks/shared_translators.py examples/pronounce/models/cmudict-small.tflite CAT IDEA BOAT
 """
@@ -18,9 +18,13 @@ def main():
     parser.add_argument("model", help="a .tflite file of a text model")
     parser.add_argument("texts", nargs="+")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 8])
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement (3)")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="duration of each measurement; default: 3"
+    )
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--kind", choices=("shared", "each"), help="one measurement, here")
+    parser.add_argument(
+        "--kind", choices=("shared", "each"), help="run one measurement in this process"
+    )
     options = parser.parse_args()
     if options.kind:
         return print(measured(options, options.kind, options.threads[0]))
@@ -35,7 +39,7 @@ def main():
 
 
 def measured(options, kind, threads):
-    """The rate of `threads` threads that ask without a pause, and the memory that they added."""
+    """Return the rate of `threads` threads that translate without pause, and their memory."""
     before, shared = resident(), OnDeviceTranslator(options.model)
     ready = threading.Barrier(threads)
 
@@ -55,7 +59,7 @@ def measured(options, kind, threads):
 
 
 def resident():
-    """MiB of this process in memory (Linux)."""
+    """Return the resident memory of this process in MiB (Linux only)."""
     with open("/proc/self/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 

@@ -1,10 +1,10 @@
-"""Cost of the numbers behind confidence: processor time of a search with them, and without.
+"""Measure the cost of confidence: processor time of a search with and without token entropies.
 
 python benchmarks/token_probabilities.py --model demo/translator.keras --sentences demo/data/test.en
 
-Confidence needs the entropy of every token, by the exponentials that the log softmax has. In
-LiteRT, a log softmax of several operations stands in place of its own. Graphs of the same search
-take turns, each with one of these changed; texts must be equal.
+Confidence needs the entropy of every token, which is computed from the exponentials of the log
+softmax. In LiteRT, this log softmax consists of several operations, instead of LiteRT's own. The
+variants of a search differ in one of these points, and take turns. Their texts must be equal.
 """
 
 import argparse
@@ -30,28 +30,28 @@ BEAM_WIDTHS = 1, 5
 
 
 def without_entropies(logits):
-    """The log softmax alone."""
+    """Return the log softmax only, with zeros for the entropies."""
     log_probs = ops.log_softmax(logits, axis=-1)
     return Distribution(log_probs, ops.zeros_like(log_probs[..., 0]))
 
 
 def without_entropies_in_parts(logits):
-    """The log softmax alone, of the operations that LiteRT gets."""
+    """Return the log softmax only, computed with the operations exported to LiteRT."""
     log_probs = softmax_distribution(logits).log_probs
     return Distribution(log_probs, ops.zeros_like(log_probs[..., 0]))
 
 
 def own_exponentials(logits):
-    """The log softmax as one operation, and the entropy with exponentials of its own."""
+    """Return the log softmax from one operation, and entropies from separate exponentials."""
     return as_distribution(ops.log_softmax(logits, axis=-1))
 
 
 AS_SHIPPED = "as shipped"
-VARIANTS = {  # of a runtime: what makes distributions while the graph is made
+VARIANTS = {  # for each runtime: functions that compute distributions while a graph is traced
     "tensorflow": {
         AS_SHIPPED: softmax_distribution,
         "no entropies": without_entropies,
-        "exponentials of their own": own_exponentials,
+        "separate exponentials": own_exponentials,
     },
     "litert": {
         AS_SHIPPED: softmax_distribution,
@@ -69,11 +69,11 @@ def main():
         medians = {name: statistics.median(taken) for name, taken in samples.items()}
         ratios = {name: round(taken / medians[AS_SHIPPED], 3) for name, taken in medians.items()}
         found = {"runtime": given.runtime, "beam_width": width, "sentences": len(sentences)}
-        print(json.dumps({**found, "of the time as shipped": ratios, "seconds": samples}))
+        print(json.dumps({**found, "time / time as shipped": ratios, "seconds": samples}))
 
 
 def lanes_of(given, sentences, width):
-    """A function that decodes all sentences for each variant; its graph is made here."""
+    """Return a function for each variant that decodes all sentences; its graph is traced here."""
     lanes = {}
     for name, function in VARIANTS[given.runtime].items():
         pipeline = kb.load_pipeline(given.model)
@@ -84,7 +84,7 @@ def lanes_of(given, sentences, width):
 
 
 def made(pipeline, given, sentences):
-    """Such a function: of TensorFlow, in batches; or of LiteRT, a sentence at a time."""
+    """Return a decoding function: in batches for TensorFlow, one sentence at a time for LiteRT."""
     if given.runtime == "tensorflow":
         pipeline.decode(sentences)
         return pipeline.decode
@@ -98,7 +98,7 @@ def made(pipeline, given, sentences):
 
 
 def seconds(lanes, sentences, rounds):
-    """Samples of each lane, of processor time; they take turns."""
+    """Measure the processor time of each lane, in turns; return the samples in seconds."""
     samples = {name: [] for name in lanes}
     for _ in range(rounds):
         texts = set()
@@ -108,18 +108,22 @@ def seconds(lanes, sentences, rounds):
             samples[name].append(time.process_time() - began)
             texts.add("\n".join(result.text for result in results))
         if len(texts) != 1:
-            raise SystemExit("the texts differ")
+            raise SystemExit("The texts of the variants must be equal, but they differ.")
     return samples
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", required=True, type=pathlib.Path)
-    parser.add_argument("--sentences", required=True, type=pathlib.Path, help="one a line")
+    parser.add_argument(
+        "--sentences", required=True, type=pathlib.Path, help="file of sentences, one per line"
+    )
     parser.add_argument("--runtime", choices=VARIANTS, default="tensorflow")
     parser.add_argument("--quantization", choices=("float16", "int8"))
-    parser.add_argument("--length", type=int, default=32, help="tokens of a LiteRT side")
-    parser.add_argument("--most", type=int, default=500, help="sentences at most: %(default)s")
+    parser.add_argument("--length", type=int, default=32, help="maximum tokens per side in LiteRT")
+    parser.add_argument(
+        "--most", type=int, default=500, help="maximum number of sentences; default: %(default)s"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     return parser.parse_args()
 

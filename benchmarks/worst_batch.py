@@ -1,13 +1,12 @@
-"""Time and memory of the worst requests to a SavedModel, beside what its card says.
+"""Measure the time and memory of the worst requests to a SavedModel, and compare with its card.
 
     python benchmarks/worst_batch.py models/en-de/1
 
-Each line is a process of its own, which loads the version with the server's C++ loader, is
-warmed up with one short row, and gets one request. Memory is the most that the process had
-during the request, less what it had before it. Translations that end early make a batch cheaper:
-for the worst case export a translator with `min_length` equal to `max_length`. The last line
-divides the operations of the card by the seconds of the slowest request: so many does this machine
-a second.
+Each line of output is from a separate process, which loads the version with the server's C++
+loader, answers one short row as a warm-up, and then gets one request. Memory is the peak during
+the request minus the level before it. A batch is cheaper if translations end early; to measure the
+worst case, export a translator with `min_length` equal to `max_length`. The last line gives the
+operations in the card divided by the seconds of the slowest request, which is the machine's speed.
 """
 
 import argparse
@@ -24,7 +23,7 @@ HEADINGS = ("signature", "rows", "characters", "seconds", "MB", "MB of the card"
 
 
 def measured(version, signature, rows, text):
-    """(seconds, bytes) of one request with so many rows of a text; in this process."""
+    """Send one request with `rows` copies of a text, in this process; return (seconds, bytes)."""
     import time
 
     import numpy as np
@@ -36,7 +35,7 @@ def measured(version, signature, rows, text):
         for count, content in ((1, "a"), (rows, text)):
             given = np.array([content.encode()] * count, dtype=object)
             before = resident("VmRSS")
-            Path("/proc/self/clear_refs").write_text("5")  # the highest so far is forgotten
+            Path("/proc/self/clear_refs").write_text("5")  # resets the recorded peak
             began = time.perf_counter()
             session.run(signature, **dict.fromkeys(names, given))
             seconds = time.perf_counter() - began
@@ -44,7 +43,7 @@ def measured(version, signature, rows, text):
 
 
 def table(version, card, text):
-    """A line for each signature and number of rows: (seconds, strings under `HEADINGS`)."""
+    """Yield (seconds, cells under `HEADINGS`) for each signature and number of rows."""
     bound = card.get("max_batch_bytes")
     for signature in SIGNATURES:
         for rows in (1, card.get("max_rows", 64)):
@@ -68,7 +67,7 @@ def main():
         return
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("version", type=Path, help="directory of one version of a SavedModel")
-    parser.add_argument("--word", default="a", help="what the rows repeat: tokens of the model")
+    parser.add_argument("--word", default="a", help="tokens of the model, which the rows repeat")
     options = parser.parse_args()
     text = (options.word * CHARACTERS)[:CHARACTERS]
     card = json.loads((options.version / "assets.extra" / "card.json").read_bytes())
@@ -81,7 +80,7 @@ def main():
         billions = card["max_batch_operations"] / 1e9
         print(
             f"{slowest:.2f} s for at most {billions:,.1f} billion operations: "
-            f"{billions / slowest:,.1f} billion a second"
+            f"{billions / slowest:,.1f} billion per second"
         )
 
 

@@ -112,7 +112,7 @@ def training_step(sizes, warm_up=True):
 
 
 def epoch(sizes, corpus, batch=64):
-    """Prepare an epoch of its training pipeline, with length buckets of 1, its automatic setting."""
+    """Prepare an epoch of its training pipeline, with length buckets of 1 as it sets by default."""
     folder = pathlib.Path(corpus)
     training = Training(sizes, folder / "vocabulary.txt")
     _, target = sentences.read_corpus(corpus, "train")

@@ -132,7 +132,7 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
     keep = keras.callbacks.LambdaCallback(
         on_train_batch_begin=lambda batch, logs: (
             model.reset_metrics()
-        ),  # otherwise, logs are running means
+        ),  # else logs are running means
         on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"])),
     )
     model.fit(data.dataset(), epochs=1, shuffle=False, verbose=0, callbacks=[keep])

@@ -45,9 +45,7 @@ def products(model, source_time, target_time):
     for layer in model._flatten_layers():
         if isinstance(layer, SelfAttentionReader):
             source += layer.depth * 2 * layer.units * source_time**2
-        elif isinstance(
-            layer, SelfAttentionCell
-        ):  # each step attends to itself and all earlier steps
+        elif isinstance(layer, SelfAttentionCell):  # each step sees itself and earlier steps
             target += 2 * layer.units * target_time * (target_time + 1) // 2
         else:
             target += _compared(layer) * source_time * target_time

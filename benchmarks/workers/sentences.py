@@ -33,7 +33,7 @@ def padded(rows):
 
 
 def read_corpus(folder, part):
-    """Return the rows of ids that `corpus.py` wrote, with end tokens: (source rows, target rows)."""
+    """Return (source rows, target rows): the ids that `corpus.py` wrote, with end tokens."""
     with np.load(pathlib.Path(folder) / f"{part}.npz") as arrays:
         return tuple(
             np.split(arrays[f"{side}_ids"], np.cumsum(arrays[f"{side}_lengths"])[:-1])
