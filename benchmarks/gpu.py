@@ -229,7 +229,7 @@ def _forms(beam, options):
 
 
 def _measured(some, card, limit, options):
-    """Prepare the competitors of some cases together, measure them in turns; return the results."""
+    """Prepare all lanes of some cases together, measure them in turns, and return the results."""
     if limit <= 0:
         for case in some:
             print(

@@ -63,7 +63,7 @@ class Options:
 
 
 def results_of(tiny):
-    """Return the directory for results: the published one, or another one for `tiny` sizes."""
+    """Return the directory for results; results for `tiny` sizes aren't published."""
     return HERE.parent / "runs" / "benchmarks" if tiny else HERE / "results"
 
 
@@ -113,7 +113,7 @@ class Measured:
 
 
 def rates(lanes, options, say=print, at_once=False):
-    """Prepare all lanes, then measure them in turns: the work that each does per second.
+    """Prepare all lanes, then measure in turns how much work each does per second.
 
     Args:
         lanes: List of `Lane`.

@@ -3,8 +3,8 @@
     taskset -c 1 python benchmarks/keras_runtimes.py --table keras_runtimes.md --json figures.json
     python benchmarks/keras_runtimes.py --models tagger --rounds 1 --calls 5
 
-Each of five models answers requests with one row, on one thread. Our files are from
-`export_litert`, in float32 and in 8 bits, and from `export_onnx`; `ArrayModel` runs them in LiteRT
+By default, five models are measured, with requests of one row on one thread. Our files are written
+by `export_litert`, in float32 and in 8 bits, and by `export_onnx`; `ArrayModel` runs them in LiteRT
 and ONNX Runtime. The peers are Keras's own exports: LiteRT files with Flex operations in
 TensorFlow's interpreter, and ONNX files in ONNX Runtime. The package of TensorFlow 2.21 doesn't
 contain Flex, so --flex-python must be the Python of an environment with an older one, such as 2.15.
@@ -169,7 +169,7 @@ def table_of(name, rows):
 
 
 def verdict(models):
-    """Return a line: for each figure, the number of models for which ours is as good as peers."""
+    """Return a line with the number of models, per figure, for which ours is as good as peers."""
     parts = []
     for figure in COMPARED:
         pairs = [

@@ -117,7 +117,7 @@ class Worker:
             if self._late.is_set():
                 raise Failed(f"took more than {self.lane.limit:.0f} seconds")
             if code == -9:
-                raise Failed("killed: out of memory?")
+                raise Failed("killed, probably for lack of memory")
             raise Failed(f"ended with code {code}{self._last_words()}")
         answer = json.loads(line)
         if "error" in answer:

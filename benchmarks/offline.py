@@ -4,11 +4,12 @@
     python benchmarks/offline.py --workers 2          # on a machine with two idle cores
 
 Both lanes run `export/offline/ray_translate.py` on the same files, with the same pieces, workers
-and output. The plain lane uses a `multiprocessing` pool instead of Ray. The start, the loading of
-the models, and each worker's first piece, during which graphs are traced, aren't counted. Use the
-rows per second of elapsed time on an idle machine. On a busy machine, compare the rows per second
-of the workers' processor time, and the cores used by the lane's other processes. Ray's own
-processes use the same amount while they are idle. The model is that of `examples/dates`.
+and output. The plain lane uses a `multiprocessing` pool instead of Ray. The time for startup, for
+loading the models, and for each worker's first piece, which traces graphs, isn't counted. On an
+idle machine, compare the rows per second of elapsed time. On a busy machine, compare the rows per
+second of the workers' processor time, and the number of cores that the lane's other processes use.
+Ray's own processes use that much even while they are waiting. The model is that of
+`examples/dates`.
 """
 
 import argparse

@@ -30,13 +30,13 @@ BEAM_WIDTHS = 1, 5
 
 
 def without_entropies(logits):
-    """Return the log softmax only, with zeros for the entropies."""
+    """Return only the log softmax, with zeros for the entropies."""
     log_probs = ops.log_softmax(logits, axis=-1)
     return Distribution(log_probs, ops.zeros_like(log_probs[..., 0]))
 
 
 def without_entropies_in_parts(logits):
-    """Return the log softmax only, computed with the operations exported to LiteRT."""
+    """Return only the log softmax, computed with the operations that are exported to LiteRT."""
     log_probs = softmax_distribution(logits).log_probs
     return Distribution(log_probs, ops.zeros_like(log_probs[..., 0]))
 

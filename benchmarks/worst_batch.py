@@ -1,4 +1,4 @@
-"""Measure the time and memory of the worst requests to a SavedModel, and compare with its card.
+"""Compare the time and memory of the worst requests to a SavedModel with the bounds in its card.
 
     python benchmarks/worst_batch.py models/en-de/1
 

@@ -1,4 +1,4 @@
-"""Row 2's condition: under `mixed_bfloat16`, the loss falls as in float32, within the noise.
+"""A condition for row 2: under `mixed_bfloat16`, the loss falls as in float32, within the noise.
 
 The noise is the effect of another order of the batches in float32. The loss curve of an epoch of
 Multi30K is divided into 20 parts, and the mean of each part is computed. The distance between two

@@ -58,7 +58,7 @@ def in_precisions(name, worker, settings, ours=False):
 
 
 def peer_lanes(settings):
-    """Return the lanes of the peers that have the search: float32; PyTorch in all `precisions`."""
+    """Return the peers' lanes for a search: PyTorch in all `precisions`, the others in float32."""
     names = [name for name in PEERS if settings["beam"] == 1 or name != "keras_layers"]
     lanes = [Lane(name, name, "decode", settings) for name in names if name != "pytorch"]
     return [*lanes, *in_precisions("pytorch", "pytorch", settings)]

@@ -1,11 +1,11 @@
 """Row 4: an epoch of Multi30K through each peer's usual input pipeline.
 
 All competitors read the same ids of the same pairs, each pair once. Each forms batches in its own
-way: ours have 2,048 positions with sentences of similar length, those of stock Keras and Addons
-have 64 sentences in random order, padded to the longest, and those of OpenNMT-tf and PyTorch have
-64 sentences of similar length. With `--steps N`, the epoch consists of N x 64 random pairs, the
-same for all competitors. The rate counts real target tokens, including end tokens. Our epoch in
-bfloat16 is measured in the same run and is reported separately.
+way. Our batches have 2,048 positions, with sentences of similar length. Stock Keras and Addons use
+64 sentences in random order, padded to the longest, and OpenNMT-tf and PyTorch use 64 sentences of
+similar length. With `--steps N`, the epoch consists of N x 64 random pairs, the same for all
+competitors. The rate counts real target tokens, including end tokens. Our epoch in bfloat16 is
+measured in the same run and reported separately.
 """
 
 from environments import Unavailable

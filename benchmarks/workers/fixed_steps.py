@@ -78,7 +78,7 @@ def preset_model(preset, overrides, vocabulary, precision="float32"):
 
 
 def trained(model, jit_compile, batch, source_time, target_time):
-    """Return a function without arguments that trains on a batch and returns its target tokens."""
+    """Return a function that trains on a batch and returns the number of its target tokens."""
     if not model.compiled:
         optimizer = keras.optimizers.Adam(1e-3)
         model.compile(optimizer, loss=TokenCrossentropy(), jit_compile=jit_compile)
@@ -93,7 +93,7 @@ def trained(model, jit_compile, batch, source_time, target_time):
 
 
 def decoded(model, jit_compile, batch, source_time, target_time, beam):
-    """Return a function without arguments that searches a batch and returns its target tokens."""
+    """Return a function that decodes a batch and returns the number of its target tokens."""
     searcher = Searcher(model, beam, target_time)
     searcher.compile(jit_compile=jit_compile)
     search_batch = searcher.predict_on_batch

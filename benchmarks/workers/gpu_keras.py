@@ -48,7 +48,7 @@ def peak(size, products, precision):
 
 
 class Products(keras.Model):
-    """Products of random matrices, for which a GPU uses as much power as for a model's."""
+    """Products of a random matrix, for which a GPU uses as much power as for those of a model."""
 
     def __init__(self, size, products, precision):
         super().__init__()

@@ -1,8 +1,9 @@
-"""Run a text pipeline with the package's own runner: reads lines, writes a line of JSON for each.
+"""Run a text pipeline with the package's own runner.
 
     python pipelines.py MODEL
 
-MODEL is a .keras, .tflite or .onnx file. For .tflite and .onnx, TensorFlow is not loaded.
+The program reads lines of text, and writes a line of JSON for each. MODEL is a .keras, .tflite or
+.onnx file. For .tflite and .onnx files, TensorFlow is not loaded.
 """
 
 import json
