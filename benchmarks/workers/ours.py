@@ -51,7 +51,7 @@ def _count(model):
 
 
 def _step(model, batch, source_time, target_time, vocabulary):
-    """Return a function that trains on a random batch and returns the number of its target tokens."""
+    """Return a function that trains on a random batch and returns its number of target tokens."""
     import numpy as np
     import tensorflow as tf
 
