@@ -8,7 +8,7 @@ and output. The plain lane uses a `multiprocessing` pool instead of Ray. The tim
 loading the models, and for each worker's first piece, which traces graphs, isn't counted. On an
 idle machine, compare the rows per second of elapsed time. On a busy machine, compare the rows per
 second of the workers' processor time, and the number of cores that the lane's other processes use.
-Ray's own processes use that much even while they are waiting. The model is that of
+Ray's own processes use about the same amount when they are idle. The model is that of
 `examples/dates`.
 """
 

@@ -1,4 +1,4 @@
-"""Measure training on shards: memory, time to the first batch, and speed, by corpus size.
+"""Measure memory, time to the first batch and speed of training on shards, for several corpora.
 
 python benchmarks/sharded_corpus.py --pairs 1000000 5000000 20000000 --directory DIR
 

@@ -1,4 +1,4 @@
-"""Row 6, the attention layer in any model: speed with one query, and with as many as values."""
+"""Row 6, the attention layer in any model: speed with one query and with as many as values."""
 
 import dataclasses
 

@@ -45,7 +45,7 @@ def _greedy(lanes):
 
 
 def _result(measured, chosen):
-    """Return the result: the ratio to the peers with a beam, and to those with greedy search."""
+    """Return the result, with the ratios to the peers with a beam and with greedy search."""
     own = [one for one in measured if one.lane.ours]
     beam = [one for one in measured if one.lane.settings["beam"] == BEAM]
     greedy = [one for one in measured if one not in own and one not in beam]

@@ -69,7 +69,7 @@ def _as_large(lanes):
 
 
 def _result(measured, chosen, as_large):
-    """Return the result: the ratio to row 7's peers, and to the peers of the student's size."""
+    """Return the result, with the ratios to row 7's peers and to peers of the student's size."""
     own = [one for one in measured if one.lane.ours]
     small = [one for one in measured if one.lane.settings.get("sizes") == as_large]
     large = [one for one in measured if one.lane.settings.get("sizes") == chosen]

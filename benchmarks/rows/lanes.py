@@ -8,7 +8,7 @@ JITS = ("auto", True)
 
 
 def both_ways(lanes):
-    """Return the lanes, and those of TensorFlow without XLA again with two operations at a time."""
+    """Return the lanes, plus a side-by-side copy of those that run on TensorFlow without XLA."""
     others = [
         dataclasses.replace(lane, name=f"{lane.name}, side by side", side_by_side=True)
         for lane in lanes

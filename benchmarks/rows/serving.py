@@ -23,7 +23,7 @@ def measure(options):
     """Measure the p50 of each artefact in turns, with every sentence alone, once per round.
 
     The model has the demo's size and random weights. All its translations have the same number of
-    tokens, the mean for a trained model. To measure a trained model instead, set the environment
+    tokens, which is the mean for a trained model. To measure a trained model, set the environment
     variable BENCHMARK_ARTEFACTS to the directory that `keras-bahdanau export --format all` wrote,
     and BENCHMARK_SENTENCES to a file of sentences.
     """

@@ -4,8 +4,8 @@
 
 The program writes train.npz and test.npz with ids (see `sentences.read_corpus`) to OUT, as well as
 pairs.json and subwords.json for keras_bahdanau, and train.source, train.target and vocabulary.txt
-with ids as words for OpenNMT-tf. The N training pairs are drawn at random: a part of an epoch, the
-same for all toolkits.
+with ids as words for OpenNMT-tf. The N training pairs are drawn at random. They are a part of an
+epoch, and the same for all toolkits.
 """
 
 import argparse

@@ -47,7 +47,7 @@ def listener():
 
 
 def forecaster():
-    """Return a model that predicts the next step of 32 series from 100 steps; four LSTM layers."""
+    """Return a model of four LSTM layers that predicts the step after 100 steps of 32 series."""
     series = keras.Input((100, 32), name="series")
     hidden = series
     for number in range(4):

@@ -27,7 +27,7 @@ def operations(model, source_time, target_time, beam=None):
 
 
 def products(model, source_time, target_time):
-    """Return the multiplications per sentence: (for the source, for all steps of a hypothesis)."""
+    """Return the multiplications per sentence as (source, all steps of one hypothesis)."""
     source, target = 0, 0
     for weight in model.trainable_variables:
         if len(weight.shape) != 2 or weight.name in NO_PRODUCT:
