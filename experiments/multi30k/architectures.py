@@ -170,9 +170,9 @@ def p50(translator, sources):
 
 def table(arguments):
     """Return a Markdown table of all systems so far."""
-    head = "system|weights|epochs|minutes|target tokens/s|BLEU|greedily|chrF|attention, nats"
+    head = "system|weights|epochs|minutes|target tokens/s|BLEU|BLEU, greedy|chrF|attention, nats"
     head += "|sentences/s, greedy|beam 5|int8 file|p50, greedy|beam 5"
-    head += f"|state of a hypothesis, {LENGTHS[0]} to {LENGTHS[-1]} tokens"
+    head += f"|state per hypothesis, {LENGTHS[0]} to {LENGTHS[-1]} tokens"
     lines = [f"| {head.replace('|', ' | ')} |", "|---" + "|--:" * head.count("|") + "|"]
     for name, part in itertools.product(SYSTEMS, PARTS):
         path = arguments.out / f"{name}.{part}.json"
