@@ -2,9 +2,9 @@
 
     python experiments/adapt/domain.py --model runs/de --data multi30k --out runs/domain
 
-MODEL was trained with examples/multi30k or examples/multilingual on tok/ of --data: lowercase
-English and German. The sentences of the new domain are generated from CLDR's patterns. OUT/log.txt
-contains the commands and their output. Finished steps are not repeated.
+MODEL must be trained with examples/multi30k or examples/multilingual on the lowercase English and
+German files in tok/ of --data. The sentences of the new domain are generated from CLDR's patterns.
+OUT/log.txt contains the commands and their output. Finished steps are not repeated.
 """
 
 import argparse
@@ -54,7 +54,7 @@ RUNS = {  # title -> fraction of new pairs in training
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--model", type=Path, required=True, help=".keras file, or directory of a run"
+        "--model", type=Path, required=True, help=".keras file, or directory of a training run"
     )
     parser.add_argument("--data", type=Path, required=True, help="directory with tok/")
     parser.add_argument("--out", type=Path, required=True, help="new directory, or one to resume")
@@ -87,7 +87,7 @@ def write_pairs(path, count, seed):
 
 
 def parts(locale, at, number, money):
-    """Format the dates, times and numbers of a sentence as a language writes them."""
+    """Format the dates, times and numbers of a sentence in the style of a language."""
     dates = {name: format_date(one, "long", locale) for name, one in zip("de", at, strict=True)}
     pattern = {"en": "h:mm a", "de": "HH:mm"}[locale]
     times = {

@@ -1,4 +1,4 @@
-"""Compare attention mechanisms, and no attention, with one size, one training, the same data.
+"""Compare attention mechanisms, and no attention, with the same size, training and data.
 
     python experiments/compare_attention/compare.py --quick
 
@@ -31,7 +31,7 @@ def main():
         print(f"compare.py: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
-        print(f"\ninterrupted; what is finished is in {arguments.out}", file=sys.stderr)
+        print(f"\ninterrupted; finished rows are in {arguments.out}", file=sys.stderr)
         sys.exit(130)
     sys.exit(1 if shown is False else 0)
 
@@ -44,8 +44,10 @@ def parsed():
         "--quick", action="store_true", help="compare only with and without attention"
     )
     parser.add_argument("--only", help="configurations, separated by commas")
-    parser.add_argument("--multi30k", help="directory of Multi30K's files")
-    parser.add_argument("--out", default="runs/compare_attention", help="directory (%(default)s)")
+    parser.add_argument("--multi30k", help="directory with Multi30K's files")
+    parser.add_argument(
+        "--out", default="runs/compare_attention", help="output directory (%(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed for weights and batches (0)")
     return parser.parse_args()
 
@@ -55,7 +57,7 @@ def check(arguments):
     unknown = [name for name in _only(arguments) if name not in CONFIGURATIONS]
     if unknown:
         raise ValueError(
-            f"--only must name some of {', '.join(CONFIGURATIONS)}. Received: {', '.join(unknown)}"
+            f"--only must name any of {', '.join(CONFIGURATIONS)}. Received: {', '.join(unknown)}"
         )
     if arguments.seed < 0:
         raise ValueError(f"--seed must be at least 0. Received: {arguments.seed}")
@@ -98,8 +100,8 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
         say: Function of one string that reports progress.
 
     Returns:
-        True if the results show the paper's finding; None if nothing that was trained could
-        show it.
+        True if the results show the paper's finding, False if they don't, and None if no trained
+        row could show it.
 
     Raises:
         ValueError: If `results.json` is damaged.
@@ -127,7 +129,7 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
 
 
 def _settings(corpus, name, **shared):
-    """Return everything that a row depends on, in the form that JSON returns."""
+    """Return everything that a row depends on, with the types that JSON restores."""
     configuration = CONFIGURATIONS[name]
     return {
         **shared,
@@ -158,7 +160,7 @@ class Results:
         path: Path. The file doesn't need to exist yet.
 
     Raises:
-        ValueError: If the path contains something else.
+        ValueError: If the file contains anything else.
     """
 
     def __init__(self, path):

@@ -1,4 +1,4 @@
-"""The corpora: the demo's sentences, longer joined ones, and joined Multi30K sentences."""
+"""Corpora: sentences of the demo, and joined sentences of the demo and of Multi30K."""
 
 import hashlib
 import itertools
@@ -11,7 +11,7 @@ from keras_bahdanau.demo import Example
 
 
 class Corpus(NamedTuple):
-    """Training and test pairs, and the length of training.
+    """Training and test pairs, and the number of epochs.
 
     Attributes:
         name: String.
@@ -52,7 +52,7 @@ def demo(train=15000, test=500, epochs=12, vocabulary_size=1200):
 
 
 def long(sentences=40_000, longest=8, epochs=20, vocabulary_size=1200):
-    """Return joins of one to six short sentences of the demo's grammar; longer ones are rarer."""
+    """Return a corpus of one to six joined short sentences of the demo; longer joins are rarer."""
     short = [
         example
         for example in kb.demo.generate(sentences, seed=1)
@@ -72,7 +72,7 @@ def long(sentences=40_000, longest=8, epochs=20, vocabulary_size=1200):
 
 
 def multi30k(directory, epochs=5, vocabulary_size=4000):
-    """Return joins of one to four neighbouring sentences of Multi30K, English to German.
+    """Return a corpus of one to four joined neighbouring sentences of Multi30K, English to German.
 
     The test sentences are joined in three different ways.
 
@@ -113,7 +113,7 @@ def joined(examples, shares, seed=0):
 
     Args:
         examples: List of `Example`.
-        shares: Weights for `random.choices` of joining one, two, three ... examples.
+        shares: Relative frequencies of joining one, two, three ... examples.
         seed: Integer.
 
     Returns:

@@ -123,7 +123,7 @@ def _alignment_error_rate(translator, test):
 
 
 def by_length(corpus, texts):
-    """Return BLEU of the sentences with a source of the median length, half of it, twice ...
+    """Return BLEU by source length, in multiples of half the median length.
 
     Args:
         corpus: `Corpus`.

@@ -4,7 +4,7 @@
 
 The demo's sentences have exact alignments. A decoder that is forced to attend according to them
 (`forced`) is an upper bound, and a decoder without attention (`none`) is a lower bound. All
-decoders read the true preceding words. There is no search, because it has no alignment to impose.
+decoders read the true preceding words. Search is not compared: it has no alignment to impose.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.optimizers import averaged_weights
 
 FORCED = Configuration(
-    "small", {"when": "before", "attention": "forced"}, "the exact alignments, forced"
+    "small", {"when": "before", "attention": "forced"}, "forced to the exact alignments"
 )
 COMPARED = {
     "none": CONFIGURATIONS["none"],
@@ -49,7 +49,7 @@ def main():
 
 
 def measured(train, epochs, seed=0, size=SIZE, training=TRAINING, say=print):
-    """Return a dictionary for each of `COMPARED` with the loss on the test."""
+    """Return a dictionary for each configuration in `COMPARED`, with its loss on the test."""
     examples, _, tested = kb.demo.split(train=train, test=500)
     corpus = corpora.demo(train=train, epochs=epochs)
     subwords = trained_subwords(corpus)
@@ -84,9 +84,9 @@ def _test(model, subwords, tested, forced):
 
 
 def table(rows):
-    """Return a Markdown table; "learnt" is the fraction of the way from `none` to `forced`."""
+    """Return a Markdown table; "learned" is the fraction of the way from `none` to `forced`."""
     nats = {row["configuration"]: row["nats"] for row in rows}
-    lines = ["| attention |  | perplexity | tokens right | learnt |", "|---|---|--:|--:|--:|"]
+    lines = ["| attention |  | perplexity | tokens right | learned |", "|---|---|--:|--:|--:|"]
     for row in rows:
         learnt = (nats["none"] - row["nats"]) / (nats["none"] - nats["forced"])
         lines.append(

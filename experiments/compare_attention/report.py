@@ -3,8 +3,11 @@
 from configurations import CONFIGURATIONS, SCORES, WITHOUT_AND_WITH
 from matplotlib.figure import Figure
 
-FALLS, STAYS = 0.30, 0.10  # fractions of the BLEU at the median length, at twice that length
-ENOUGH = 100  # minimum number of test sentences of a length for a finding
+FALLS, STAYS = (
+    0.30,
+    0.10,
+)  # loss of BLEU at twice the length: at least without, at most with attention
+ENOUGH = 100  # minimum number of test sentences per length for a finding
 EXACT = 0.90
 COLORS = {
     **{"additive": "C0", "rnnsearch": "C2", "luong": "C4", "conditional-gru": "C9"},
@@ -53,8 +56,8 @@ def _table_of(corpus, rows):
             ]
         )
     title = (
-        f"`{corpus.name}`: {corpus.about}; {len(corpus.train):,} pairs to train on, "
-        f"{len(corpus.test):,} to test"
+        f"`{corpus.name}`: {corpus.about}; {len(corpus.train):,} training pairs, "
+        f"{len(corpus.test):,} test pairs"
     )
     return "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines)])
 
@@ -64,7 +67,7 @@ def _number(value, form):
 
 
 def _places(row):
-    """Return the scores of `by_length` by multiple of the median length."""
+    """Return the entries of `by_length` by their multiple of the median length."""
     return {place["times"]: place for place in row["by_length"]}
 
 
@@ -99,7 +102,7 @@ def plot_by_length(compared, rows):
 
 
 def _draw(panel, row):
-    """Draw a line: presets in colour, no attention dashed, the rest thin and grey."""
+    """Draw a line: in color for presets, dashed without attention, thin and gray for the rest."""
     words = [place["words"] for place in row["by_length"]]
     scores = [place["bleu"] for place in row["by_length"]]
     name = row["configuration"]
@@ -151,7 +154,7 @@ def _fall(name, *rows):
         )
     holds = falls[0] >= FALLS and falls[1] <= STAYS
     line = (
-        f"{name}: BLEU at the median length -> at twice that: without attention {told[0]}, "
+        f"{name}: BLEU at the median length -> at twice that length: without attention {told[0]}, "
         f"with attention {told[1]}: {'SHOWN' if holds else 'NOT SHOWN'}"
     )
     return line, holds

@@ -4,7 +4,7 @@
     benchmarks/.envs/dateparser/bin/python experiments/dates/compare_dateparser.py dev.tsv
 
 Like the model, dateparser receives the locale of each line, so it tries only one language and one
-order.
+date order.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main(arguments=None):
             rights[form, typing].append(found == line["date"])
     for (form, typing), right in sorted(rights.items()):
         print(f"{form}, {typing}: {100 * sum(right) / len(right):.1f}% of {len(right):,}")
-    print(f"{1000 * seconds / len(lines):.2f} ms a line")
+    print(f"{1000 * seconds / len(lines):.2f} ms per line")
 
 
 def read(path):

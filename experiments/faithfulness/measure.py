@@ -3,8 +3,8 @@
     python experiments/faithfulness/measure.py --published examples/dates/models/dates.keras dev.txt
 
 Each demo model and each classifier is trained once with every seed, in its own directory in --out.
-The script writes a line for each seed to `results.jsonl` there, and prints the table. `--quick` is
-a short form with two mechanisms and little training.
+The script writes a line for each seed to `results.jsonl` there, and prints the table. `--quick`
+runs a short form, with two mechanisms and little training.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def demo_rows(arguments):
 
 
 def classifier_rows(arguments):
-    """Yield a row for each seed of two classifiers: one marked word, and evidence in all words."""
+    """Yield a row for each seed of two classifiers: one reads one marked word, one all words."""
     for name, task in (("one word", one_word), ("all words", all_words)):
         ids, labels = task(np.random.default_rng(1), arguments.pairs + arguments.inputs)
         models = []
@@ -148,13 +148,19 @@ def mean(values):
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("mechanisms", nargs="*", metavar="NAME", help=f"of {', '.join(MECHANISMS)} (all)")
+    add("mechanisms", nargs="*", metavar="NAME", help=f"{', '.join(MECHANISMS)} (all)")
     add("--published", nargs=2, action="append", default=[], metavar=("MODEL", "LINES"))
-    add("--out", type=Path, default=Path("runs/faithfulness"), metavar="DIR", help="(%(default)s)")
-    add("--seeds", type=int, default=3, help="number of models of each kind (%(default)s)")
-    add("--pairs", type=int, default=15000, help="training pairs and inputs (%(default)s)")
-    add("--epochs", type=int, default=12, help="passes over them (%(default)s)")
-    add("--inputs", type=int, default=200, help="number of measured inputs (%(default)s)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("runs/faithfulness"),
+        metavar="DIR",
+        help="output directory",
+    )
+    add("--seeds", type=int, default=3, help="models of each kind (%(default)s)")
+    add("--pairs", type=int, default=15000, help="number of training pairs (%(default)s)")
+    add("--epochs", type=int, default=12, help="training epochs (%(default)s)")
+    add("--inputs", type=int, default=200, help="number of inputs to measure (%(default)s)")
     add("--quick", action="store_true", help="two mechanisms, 600 pairs, 1 epoch, 8 inputs")
     parsed = parser.parse_args(arguments)
     if unknown := {*parsed.mechanisms} - {*MECHANISMS}:

@@ -1,4 +1,4 @@
-"""Draw strokes as an image, and find their positions and their cells in a source."""
+"""Draw strokes as an image, and find their pixels and the cells of a source that they pass."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 PIXELS = 28  # pixels of the mean stroke size
 LOWEST = 128  # minimum image height in pixels; lower drawings are centred on white
 PEN, BORDER, FINER = 3, 4, 2  # pixels; multiplied by `FINER` while drawing
-LARGEST = 2000  # pixels per side
+LARGEST = 2000  # maximum pixels per side
 
 
 def mean_size(strokes):
@@ -32,7 +32,7 @@ class Drawing(NamedTuple):
 
 
 def placed(strokes):
-    """Return the `Drawing` for strokes, at least one array `(points, 2)`."""
+    """Return the `Drawing` for a non-empty list of strokes, arrays `(points, 2)`."""
     points = np.concatenate(strokes)
     extent = np.ptp(points, axis=0)
     scale = min(PIXELS / mean_size(strokes), LARGEST / max(extent.max(), 1e-9))
@@ -87,7 +87,7 @@ def links(strokes, latex, owners, source):
 
 
 def cells_at(points, where, source):
-    """Return the cells, in the image as the source scales it, for points of a drawing.
+    """Return the cell of each point of a drawing, in the image as scaled by the source.
 
     Args:
         points: Float array `(points, 2)`. x and y in pixels of the drawing.

@@ -2,7 +2,7 @@
 
 A file, plain or .gz, has one formula per line as a JSON object: `latex` (tokens separated by
 spaces), `ink`, a list of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and optionally `owners`, the
-index of the token that each stroke belongs to.
+index of the token to which each stroke belongs.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def new_file(text):
 
 
 def new_packed_file(text):
-    """Like `new_file`, for a file name that ends in .gz."""
+    """Return the path of a .gz file in an existing directory: a `type` for argparse."""
     if not text.endswith(".gz"):
         raise argparse.ArgumentTypeError(f"{text!r} must end in .gz")
     return new_file(text)
@@ -84,7 +84,7 @@ def read_owned(path):
 
 
 def fault(one):
-    """Describe what is wrong in a line read as JSON, or return None if nothing is."""
+    """Return what is wrong with a line read as JSON, or None if nothing is."""
     one = one if isinstance(one, dict) else {}
     for name, kind in (("latex", str), ("ink", list)):
         if not isinstance(one.get(name), kind):

@@ -31,7 +31,7 @@ from keras_bahdanau.training import Run, TrainingOptions, TrainingPlan
 from keras_bahdanau.training.data import TrainingData
 
 OPTIONS = {"preset": "images", **COMMON, **SETTINGS["image"]}
-NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add another error
+NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # dropout would add another error
 ROWS = 32  # formulas per batch
 WARMUP = 0.1  # fraction of steps with a rising learning rate
 SAID = 100  # steps between progress reports
@@ -59,7 +59,7 @@ def main(arguments=None):
     run.begin(TrainingPlan(options, source, teacher.target, TrainingData.build([], [])))
     search = kb.SearchOptions(beam_width=5)
     kb.ImageToText(source, pupil, teacher.target, search, teacher.metrics).save(run.translator)
-    print(f"a model to go on from, with the decoder of the model of ink: {arguments.out}")
+    print(f"a model to start training from, with the decoder of the ink model: {arguments.out}")
 
 
 def new_model(source, target, options):
@@ -114,7 +114,7 @@ def taught(teacher, source, inks, arguments):
 
 
 def batches(inks, epochs):
-    """Yield the arrays for batches of formulas of similar length."""
+    """Return the indices of the formulas in each batch, which have similar lengths."""
     random, found = np.random.default_rng(0), []
     lengths = np.array([sum(map(len, ink)) for ink in inks])  # measured in points
     for _ in range(epochs):

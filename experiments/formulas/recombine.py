@@ -6,7 +6,8 @@ r"""Make new formulas from old ones: join parts of several, and exchange letters
 The attention of a trained model shows which strokes belong to which symbol. Formulas are cut before
 the operators and relations of their main line, `x + 1 = y` into `x`, `+ 1` and `= y`, if there is
 white space between the strokes. A new formula joins parts of others, with its operators at the same
-height; some letters and digits get the strokes of other ones. Train on it with `train.py --more`.
+height. Some of its letters and digits are replaced by others, with their strokes. To train on the
+new formulas, use `train.py --more`.
 """
 
 import argparse
@@ -53,8 +54,8 @@ def main(arguments=None):
     known = understood(pairs, arguments.model)
     if not known:
         raise SystemExit(
-            f"{arguments.model} finds the strokes of all symbols in none of the {len(pairs)} "
-            f"formulas of {arguments.file}. Use a model that reads them."
+            f"{arguments.model} must find the strokes of all symbols in at least one formula. "
+            f"Received: {arguments.file} with {len(pairs)} formulas. Use a model that reads them."
         )
     random = np.random.default_rng(arguments.seed)
     firsts, others = all_parts(known)
@@ -65,7 +66,10 @@ def main(arguments=None):
         for _ in range(arguments.count)
     )
     write(arguments.out, new)
-    print(f"{arguments.count} formulas of {len(firsts)} and {len(others)} parts: {arguments.out}")
+    print(
+        f"{arguments.count} formulas from {len(firsts)} first parts and {len(others)} others: "
+        f"{arguments.out}"
+    )
 
 
 def all_parts(known):
@@ -90,7 +94,7 @@ def parts(formula):
 
 
 def cut_places(tokens):
-    """Return positions of main-line operators and relations that follow something."""
+    """Return the positions of main-line operators and relations before which to cut."""
     depth, places = 0, []
     for place, token in enumerate(tokens):
         depth += (token in OPENING) - (token in CLOSING)

@@ -1,9 +1,9 @@
-r"""Score a file of handwritten formulas with a model of `train.py`.
+r"""Score a model trained by `train.py` on a file of handwritten formulas.
 
     python experiments/formulas/score.py dev.jsonl.gz --model examples/formulas/models/ink.tflite
 
-Prints ExpRate, the percentage of formulas in which every token is right, and the percentages with
-at most 1, 2 and 3 wrong tokens. `formulas.py` describes the file.
+The script prints ExpRate, the percentage of formulas in which every token is right, and the
+percentages with at most 1, 2 and 3 wrong tokens. `formulas.py` describes the file format.
 """
 
 import argparse

@@ -3,10 +3,10 @@ r"""Extend an ink model so that it also reads the ink around each position.
     python experiments/formulas/surroundings.py --from runs/recombined --out runs/start
     python experiments/formulas/train.py --data DIR --from runs/start --out runs/both
 
-The first command writes a directory to start training from, with the same weights and those of
-`layers.ShapeContext`, which have no effect before they are trained. The model then knows at each
-stroke what an image would show, such as an exponent that was written before its base, or a fraction
-line under strokes that were written much earlier.
+The first command writes a directory to start training from. It contains the same weights and those
+of `layers.ShapeContext`, which have no effect until they are trained. At each stroke, the model
+then also receives what an image would show, such as an exponent that was written before its base,
+or a fraction line under strokes that were written much earlier.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main(arguments=None):
     arguments.out.mkdir(parents=True)
     shutil.copy(arguments.initial / "run.json", arguments.out)
     surrounded(pipeline).save(Run(arguments.out).translator)
-    print(f"a model to go on from, which reads the surroundings, too: {arguments.out}")
+    print(f"a model to start training from, which also reads the surroundings: {arguments.out}")
 
 
 def surrounded(pipeline):

@@ -3,8 +3,8 @@ r"""Assign the strokes of formulas to symbols with the attention of a trained mo
     python experiments/formulas/symbols.py train.jsonl.gz \
         --model examples/formulas/models/ink.tflite --out known.jsonl.gz
 
-The script writes the formulas of a file with `owners`, the token that each stroke belongs to, where
-the model finds it. `train.py --guided` uses `owners` to show an image model where to look.
+The script writes the formulas of a file, and adds `owners`, the token to which each stroke belongs,
+where the model finds it. `train.py --guided` uses `owners` to show an image model where to look.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from keras_bahdanau.sources.ink_source import pen_frames
 
 STRUCTURE = set("{ } ^ _".split())  # tokens without strokes
 POSITION, SHIFT = 4, -1  # frames per attended position, and its first frame
-MASS = 0.6  # minimum share of a symbol's attention on its strokes, and vice versa
-UNITS = 500  # of a file, to find the mean stroke size
+MASS = 0.6  # minimum fraction of a symbol's attention on its strokes, and vice versa
+UNITS = 500  # units per mean stroke size in a written file
 SAID = 500  # formulas between progress reports
-SHARE = 0.2  # minimum share of a token's symbols with that many strokes
+SHARE = 0.2  # minimum fraction of a token's symbols with that many strokes
 
 
 class Formula(NamedTuple):
@@ -54,7 +54,7 @@ def main(arguments=None):
     found = list(each_understood(pairs, arguments.model))
     write(arguments.out, map(_or_unknown, pairs, found))
     known = sum(one is not None for one in found)
-    print(f"owners of {known} of {len(pairs)} formulas: {arguments.out}")
+    print(f"{known} of {len(pairs)} formulas have owners: {arguments.out}")
 
 
 def _or_unknown(pair, found):
@@ -129,7 +129,7 @@ def frame_counts(strokes):
 
 
 def attended(alignment, counts):
-    """Convert attention `(symbols, positions)` to that of each symbol to each stroke."""
+    """Convert attention `(symbols, positions)` to `(symbols, strokes)`."""
     ends = np.cumsum(counts)
     positions = np.arange(alignment.shape[1] + 1)
     summed = np.pad(np.cumsum(alignment, axis=1, dtype=np.float64), ((0, 0), (1, 0)))

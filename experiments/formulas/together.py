@@ -23,7 +23,7 @@ import variations
 import keras_bahdanau as kb
 
 STRENGTH = 0.08  # strength of the turns: see `variations.turned`
-MOST_TURNS = 10  # their images are all in memory
+MOST_TURNS = 10  # all their images are in memory
 
 
 @formulas.ends_well()
@@ -40,7 +40,7 @@ def main(arguments=None):
     candidates = [sorted(set().union(*lists)) for lists in zip(*found, strict=True)]
     reachable = sum(text in texts for text, texts in zip(references, candidates, strict=True))
     share_of_all = f"{100 * reachable / len(pairs):.1f}%"
-    print(f"{len(pairs)} formulas; among the hypotheses are {share_of_all}", flush=True)
+    print(f"{len(pairs)} formulas; the hypotheses contain {share_of_all}", flush=True)
     scores = [reader.scores(candidates) for reader in readers]
     (exprate,) = kb.evaluation.metrics_of(["exprate"])
     for share in arguments.shares:
@@ -54,8 +54,8 @@ class Reader:
     """A model, and each copy of the formulas in the form that it reads.
 
     Attributes:
-        known: For each copy, a list with a dictionary per formula, from the texts found by the
-            search to their scores.
+        known: For each copy, a list with a dictionary for each formula, which maps the texts
+            that the search found to their scores.
     """
 
     def __init__(self, pipeline, copies, nbest):

@@ -4,7 +4,7 @@ r"""Train a model that converts handwritten formulas to LaTeX, from strokes or i
 
 The directory --data contains `train.jsonl.gz` and `dev.jsonl.gz`: see `formulas.py`. To resume an
 interrupted run, repeat the command. The best epoch is the one with the highest ExpRate on dev with
-greedy search. The search options are then chosen on dev. Test parts are for `score.py`.
+greedy search. The search options are then chosen on dev. To score the test parts, use `score.py`.
 """
 
 import argparse
@@ -43,7 +43,7 @@ SHARES = (0.1, 0.2, 0.3)  # CTC weights in the search
 def main(arguments=None):
     arguments = parsed(arguments)
     source = SOURCES[arguments.source]()
-    if arguments.initial:  # or report now that it reads another source
+    if arguments.initial:  # reports immediately if the model reads another source
         formulas.loaded(arguments.initial, type(source))
     owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
     new = variations.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
@@ -75,7 +75,7 @@ def main(arguments=None):
 
 
 def tuned(pipeline, dev):
-    """Return the search options with the highest ExpRate on dev; the narrower of equal ones."""
+    """Return the search options with the highest ExpRate on dev, preferring a narrow beam."""
     shares = SHARES if pipeline.model.source_limits.has_ctc else (0.0,)
     searches = kb.evaluation.candidates(
         pipeline.search, BEAM_WIDTHS, EXPONENTS, ("power",), ctc_weights=shares
@@ -87,7 +87,7 @@ def tuned(pipeline, dev):
 def tell(trial):
     search = trial.search
     print(
-        f"beam {search.beam_width}, exponent {search.length_normalization:g}, share of CTC "
+        f"beam {search.beam_width}, exponent {search.length_normalization:g}, CTC weight "
         f"{search.ctc_weight:g}: ExpRate {trial.score:.2f}",
         flush=True,
     )
@@ -116,7 +116,7 @@ def parsed(arguments):
     parser.add_argument("--turned", type=formulas.fraction, default=0.0, help=variations.TURNED)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument(
-        "--precision", choices=("float32", "bfloat16"), help="precision of the products"
+        "--precision", choices=("float32", "bfloat16"), help="precision of matrix products"
     )
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="time limit for training")
@@ -124,7 +124,7 @@ def parsed(arguments):
     if not 0 <= parsed.joined <= MOST_JOINED:
         parser.error(f"--joined must be from 0 to {MOST_JOINED:,}. Received: {parsed.joined}")
     if parsed.guided and parsed.source != "image":
-        parser.error("--guided is for --source image, where a cell belongs to a symbol")
+        parser.error("--guided is for --source image, where cells belong to symbols")
     parsed.set = {
         name: value
         for name in ("epochs", "minutes", "learning_rate", "precision")

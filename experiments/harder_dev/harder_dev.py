@@ -1,13 +1,13 @@
-r"""Hold out the lines of a training file that the others explain worst: a harder dev.
+r"""Make a harder dev: hold out the lines of a training file that its other lines explain worst.
 
     python experiments/harder_dev/harder_dev.py split dut_train.tsv.gz --out runs/dut
     python experiments/harder_dev/harder_dev.py apart runs/dut/rest.tsv --out runs/dut/apart.tsv
     python experiments/harder_dev/harder_dev.py score runs/dut/harder.tsv --model A --baseline B
 
-`split` writes `harder` and `rest`. A word with its phonemes (TSV) is harder if no other word has
-so much of its beginning, and none so much of its end, that both cover the word. A handwritten
-formula (JSON lines) is harder if no other formula has its layout. With `--known`, the other words
-or formulas are those of a second file. `score` reads .keras and .tflite files.
+`split` writes the files `harder` and `rest`. A word with its phonemes (TSV) is harder if the
+longest beginning and the longest ending that it shares with other words don't cover it. A
+handwritten formula (JSON lines) is harder if no other formula has the same layout. With `--known`,
+the other words or formulas come from a second file. `score` accepts .keras and .tflite files.
 """
 
 import argparse
@@ -25,18 +25,18 @@ import numpy as np
 import keras_bahdanau as kb
 from keras_bahdanau.files.whole_file import write_text
 
-LAYOUT = {"^", "_", "{", "}", r"\frac", r"\sqrt"}  # tokens that place other tokens
+LAYOUT = {"^", "_", "{", "}", r"\frac", r"\sqrt"}  # tokens that position other tokens
 MARKS = ("Mn", "Lm", "Sk")  # Unicode categories of accents, lengths and tones
-PREFIX = "+"  # of a mark that is a token
-STEM = 5  # letters; words that begin with the same ones are a group
+PREFIX = "+"  # precedes a mark that is a separate token
+STEM = 5  # number of initial letters that the words in a group share
 SAMPLES, SEED = 2000, 1
 
 
 def harder_words(words, known=None):
-    """Set of the words that a known beginning and a known end do not cover.
+    """Return the set of words that no known beginning and known ending cover.
 
-    Hangul syllables are compared by their letters. `known` defaults to `words`; no word is compared
-    with itself. Of "boekenkast", "boekenbon" and "jaskast", the first one is covered.
+    Hangul syllables are compared by their letters. `known` defaults to `words`; a word is not
+    compared with itself. Of "boekenkast", "boekenbon" and "jaskast", the first one is covered.
     """
     known = {letters(word) for word in known or words}
     beginnings, ends = sorted(known), sorted(word[::-1] for word in known)
@@ -52,20 +52,20 @@ def letters(word):
 
 
 def shared(text, known):
-    """Length of the longest beginning that a text has in common with another of a sorted list."""
+    """Return the length of the longest beginning shared with another text in a sorted list."""
     place = bisect.bisect_left(known, text)
-    after = place + (known[place : place + 1] == [text])  # behind the text itself
+    after = place + (known[place : place + 1] == [text])  # after the text itself
     neighbours = known[max(place - 1, 0) : place] + known[after : after + 1]
     return max((len(os.path.commonprefix([text, other])) for other in neighbours), default=0)
 
 
 def layout(latex):
-    """A formula with dots in place of its symbols: `x ^ { 2 }` is `. ^ { . }`."""
+    """Return a formula with a dot for each symbol: `x ^ { 2 }` becomes `. ^ { . }`."""
     return " ".join(token if token in LAYOUT else "." for token in latex.split())
 
 
 def held_out_layouts(layouts, most):
-    """Layouts, in the order of their hashes, that at most this number of formulas has."""
+    """Return layouts, in the order of their hashes, with at most `most` formulas in all."""
     chosen = set()
     for one in in_order_of_hash({*layouts}):
         if (count := layouts.count(one)) <= most:
@@ -75,12 +75,12 @@ def held_out_layouts(layouts, most):
 
 
 def in_order_of_hash(texts):
-    """Texts in an order that looks random, and is the same for everyone."""
+    """Return texts in an order that looks random but is always the same."""
     return sorted(texts, key=lambda text: hashlib.sha1(text.encode()).hexdigest())
 
 
 def split(arguments):
-    """write `harder` and `rest` of a file"""
+    """split a file into `harder` and `rest`"""
     formulas = ".jsonl" in arguments.file.name
     lines, known = (
         [line for line in kb.data.read_lines(path) if line] if path else []
@@ -100,12 +100,12 @@ def split(arguments):
 
 
 def line_key(line, formulas):
-    """Layout of the formula of a line, or its word."""
+    """Return the layout of the formula in a line, or the word in it."""
     return layout(json.loads(line)["latex"]) if formulas else line.partition("\t")[0]
 
 
 def marks_apart(phonemes):
-    """Phonemes whose accents, lengths and tones are tokens: `oː t` is `o +ː t`."""
+    """Make accents, lengths and tones separate tokens: `oː t` becomes `o +ː t`."""
     tokens = []
     for phoneme in letters(phonemes).split():
         end = len(phoneme)
@@ -116,18 +116,18 @@ def marks_apart(phonemes):
 
 
 def marks_joined(tokens):
-    """The inverse of `marks_apart`."""
+    """Invert `marks_apart`."""
     return unicodedata.normalize("NFC", tokens.replace(f" {PREFIX}", ""))
 
 
 def apart(arguments):
-    """write words with the marks of their phonemes apart"""
+    """write words with the marks of their phonemes as separate tokens"""
     lines = (line.partition("\t") for line in kb.data.read_lines(arguments.file) if line)
     write_text(arguments.out, "".join(f"{one}\t{marks_apart(two)}\n" for one, _, two in lines))
 
 
 def score(arguments):
-    """print the score of a model, and the difference from a baseline"""
+    """print a model's score, and the difference from a baseline"""
     if ".jsonl" in arguments.file.name:
         pairs, name = example().read(arguments.file), "exprate"
         groups = [latex for _, latex in pairs]
@@ -153,13 +153,13 @@ def score(arguments):
 
 
 def example():
-    """The module `formulas` of the example."""
+    """Return the module `formulas` of the example."""
     sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "formulas"))
     return importlib.import_module("formulas")
 
 
 def outputs(paths, pairs):
-    """List of texts that a model, or an ensemble, writes for the sources of some pairs."""
+    """Return a list of the texts that a model or an ensemble writes for the sources of pairs."""
     from keras_bahdanau.exporters.litert.litert_pipeline import open_litert
 
     models = [open_litert(p) if p.suffix == ".tflite" else kb.load_pipeline(p) for p in paths]
@@ -171,7 +171,7 @@ def outputs(paths, pairs):
 
 
 def interval(scores, groups):
-    """Mean of scores, and its 95% interval, by bootstrap over groups of lines."""
+    """Return the mean of scores and its 95% interval, from a bootstrap over groups of lines."""
     _, group = np.unique(groups, return_inverse=True)
     sums, counts = np.bincount(group, scores), np.bincount(group)
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (SAMPLES, len(sums)))
@@ -188,8 +188,12 @@ def main(arguments=None):
         part.add_argument("file", type=Path)
     for command in (split, apart):
         parts[command].add_argument("--out", type=Path, required=True)
-    parts[split].add_argument("--known", type=Path, metavar="FILE", help="other lines (FILE's own)")
-    parts[split].add_argument("--most", type=int, default=1000, help="held-out lines (1000)")
+    parts[split].add_argument(
+        "--known", type=Path, metavar="FILE", help="file with the other lines (file)"
+    )
+    parts[split].add_argument(
+        "--most", type=int, default=1000, help="maximum lines to hold out (1000)"
+    )
     parts[score].add_argument("--model", type=Path, nargs="+", required=True)
     parts[score].add_argument("--baseline", type=Path, nargs="+", metavar="MODEL")
     parsed = parser.parse_args(arguments)

@@ -4,10 +4,10 @@ r"""Compare architectures on Multi30K, with the same pairs, subwords and minutes
     python experiments/multi30k/architectures.py measure --data multi30k --out runs/rows
     python experiments/multi30k/architectures.py table --out runs/rows
 
-The directory --data contains `tok/`: see README.md here. Scores are for `val`; `train --test`
-decodes test_2016_flickr at the end, once for each system. `train` resumes where it was stopped.
-`measure` measures speed and size of all trained systems, one after another: run nothing else
-meanwhile.
+The directory --data contains `tok/`: see examples/multi30k/README.md. Scores are for `val`;
+`train --test` decodes test_2016_flickr at the end, once for each system. `train` resumes where it
+was stopped. `measure` measures speed and size of all trained systems, one after another. Run
+nothing else at the same time.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def options_of(name, arguments):
 
 
 def score(arguments, name, run, part):
-    """Return the scores on a part, which a file keeps once computed."""
+    """Compute the scores on a part, and write them to a file unless it exists."""
     path = arguments.out / f"{name}.{part}.json"
     if path.exists():
         return
@@ -153,7 +153,7 @@ def numbers(cell, length):
 
 
 def seconds(function, *arguments, **options):
-    """Return the time of the shortest run, without the first, which traces the graph."""
+    """Return the shortest time of `ROUNDS` runs, after a first run that traces the graph."""
     function(*arguments, **options)
     times = []
     for _ in range(ROUNDS):

@@ -34,7 +34,7 @@ def main(arguments=None):
     write_text(given.out, "".join(lines))
     without = len(texts) - len(known)
     print(
-        f"{len(lines):,} pairs of {len(known):,} source{'' if len(known) == 1 else 's'}; "
+        f"{len(lines):,} pairs for {len(known):,} source{'' if len(known) == 1 else 's'}; "
         f"{without:,} {'has' if without == 1 else 'have'} no true target: {given.out}"
     )
 

@@ -3,8 +3,9 @@ r"""Compare LiteRT files on Multi30K: size, BLEU and time per sentence, on one t
     python experiments/multi30k/devices.py --data multi30k --out devices.json \
         examples/multi30k/models/small-de.tflite examples/multi30k/models/student-de.tflite
 
-The directory --data contains `tok/`: see README.md here. Scores are for `val`, or for --part. The
-other files are compared with the beam search time of the first one. Run nothing else meanwhile.
+The directory --data contains `tok/`: see examples/multi30k/README.md. Scores are for `val`, or for
+--part. All times are compared with that of the first file's beam search. Run nothing else at the
+same time.
 """
 
 import argparse

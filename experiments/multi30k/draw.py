@@ -4,8 +4,8 @@
     keras-bahdanau train a.en train.en --attention none --out runs/lm
     python experiments/multi30k/draw.py --model runs/lm --without train.en --out drawn.en
 
-The model translates a single source, here "a", into all training sentences. Texts are left out if
-they did not end, were drawn before, or are in a file of --without.
+The model learns to translate a single source, here "a", into all training sentences. Texts are left
+out if they reached the length limit, were drawn before, or are in a file of --without.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def parsed(arguments):
     add("--source", default="a", help="the single source (%(default)s)")
     add("--lines", type=int, default=10_000, help="sentences to write (%(default)s)")
     add("--temperature", type=float, default=0.85, help="sampling temperature (%(default)s)")
-    add("--draws", type=int, default=200, help="draws at a time (%(default)s)")
+    add("--draws", type=int, default=200, help="texts to draw at a time (%(default)s)")
     add("--max-length", type=int, default=30, help="maximum tokens per sentence (%(default)s)")
     add("--without", type=Path, nargs="*", default=[], help="files with lines to leave out")
     add("--seed", type=int, default=0, help="seed for the first draws (%(default)s)")

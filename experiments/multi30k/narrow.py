@@ -134,7 +134,7 @@ def narrow(given):
     if training["preset"] not in PRESETS:
         raise ValueError(
             f"The translator must have the preset {' or '.join(PRESETS)}. "
-            f"Received: {given.model}, of {training['preset']}. Give another one."
+            f"Received: {given.model}, of {training['preset']}. Use another translator."
         )
     options = TrainingOptions(**training).resolved()
     places = layout(options)
@@ -142,8 +142,8 @@ def narrow(given):
     if unknown := [one.path for one in wide.model.weights if not places.has(one, sizes)]:
         raise ValueError(
             f"The translator must have the GRUs and the soft attention of `{options.preset}`, and "
-            f"no other layers. Received: {given.model} with {len(unknown)} weights of others, "
-            f"the first being {unknown[0]}. Give another translator."
+            f"no other layers. Received: {given.model} with {len(unknown)} other weights, "
+            f"such as {unknown[0]}. Use another translator."
         )
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))
     kept = {

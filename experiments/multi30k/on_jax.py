@@ -81,7 +81,7 @@ def train(given):
     batches = Batches(arrays, "train", options.batch_tokens, options.buckets, options.seed)
     shapes = min(VALID_SHAPES, options.buckets)
     valid = Batches(arrays, "valid", options.batch_tokens, shapes)
-    print(f"{len(batches):,} batches an epoch, {batches.tokens:,} target tokens", flush=True)
+    print(f"{len(batches):,} batches per epoch, {batches.tokens:,} target tokens", flush=True)
     clock = Clock(60 * given.minutes, options.learning_rate)
     model.fit(batches, epochs=MOST_EPOCHS, callbacks=[clock], shuffle=False, verbose=0)
     report = {"epochs": len(clock.history), "steps": int(model.optimizer.iterations.value)}
@@ -97,7 +97,7 @@ def train(given):
 
 
 def finish(given):
-    """Write a translator with these weights and the old one's search options."""
+    """Write a translator with the new weights and the search options of MODEL."""
     import keras_bahdanau as kb
 
     translator = kb.Translator.load(given.model)
@@ -124,7 +124,7 @@ def _options(arrays, given):
 
 
 def _model(arrays, options):
-    """Return a compiled model with MODEL's shape, and its weights if training continues from it."""
+    """Return a compiled model with MODEL's shape, and with its weights if `prepare` stored them."""
     source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
     source = target if arrays["joint"] else source
     keras.utils.set_random_seed(options.seed)
@@ -134,7 +134,7 @@ def _model(arrays, options):
     if shapes != json.loads(str(arrays["shapes"])):
         raise ValueError(
             "MODEL has other weights than its options describe: it was trained from a file without "
-            "the run.json of its training run. Use the model of that run."
+            "its run.json. Use the model of that training run."
         )
     if "weight_0" in arrays:
         _put(arrays, model)

@@ -1,4 +1,4 @@
-"""Score Multi30K: by the rule of the published figures, or with sacreBLEU on raw text.
+"""Score Multi30K translations: by the rule of published papers, or with sacreBLEU on raw text.
 
     python experiments/multi30k/scoring.py REFERENCES HYPOTHESES --text tok
 
@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from keras_bahdanau.data import read_lines
 
-SETTINGS = {  # also of `kb.evaluation.evaluate`
+SETTINGS = {  # also arguments of `kb.evaluation.evaluate`
     "tok": {"tokenize": "none", "lowercase": True},
     "raw": {"tokenize": None, "lowercase": False},  # 13a, cased
 }
@@ -66,7 +66,7 @@ def check_references(references, language):
 
 
 def check_not_scored(directory):
-    """Raise SystemExit if a script of this example already decoded the test with this model."""
+    """Raise SystemExit if one of these scripts has already decoded the test with this model."""
     for name in ("scores.json", "confidence.json"):
         if (directory / name).exists():
             raise SystemExit(f"{directory / name} exists: the test is decoded once per system.")

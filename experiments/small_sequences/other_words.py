@@ -8,7 +8,7 @@ al. 2019, "Token-Level Ensemble Distillation for Grapheme-to-Phoneme Conversion"
 of letters with apostrophes between them, 3 to 19 characters long. If the dictionary lacks its
 letters, its case is changed and its accents are removed. Words in the dictionary are left out, and
 so are unlikely words, such as foreign words, abbreviations and errors: according to the letter
-trigrams of `--train`, they are at most as likely as the least likely 3% of `--dev`.
+trigrams of `--train`, these are at most as likely as the least likely 3% of `--dev`.
 """
 
 import argparse

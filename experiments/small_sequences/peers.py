@@ -3,7 +3,7 @@
 Each toolkit is run with its own command line, in an environment that `benchmarks/environments.py`
 creates on first use. yoyodyne's settings are the ones that its authors use to test it on such data
 (tests/testdata/configs in its repository): one size for all models, Adam, batches of 100. Instead
-of 50 epochs and early stopping, it trains until the time is over, and the epoch with the highest
+of 50 epochs with early stopping, it trains until the time limit, and the epoch with the highest
 accuracy on dev is kept.
 """
 
@@ -194,7 +194,7 @@ def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
 
 
 def symbols(task, text):
-    """Return a target for Phonetisaurus, with spaces between symbols; without any, its letters."""
+    """Return a target for Phonetisaurus, with spaces between its symbols or letters."""
     return text if task.symbols else " ".join(text)
 
 

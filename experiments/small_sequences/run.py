@@ -6,8 +6,8 @@ r"""Train, compare and tabulate the tasks of `pronounce`, `transliterate` and `i
     python experiments/small_sequences/run.py report
 
 The directory --data contains the files that `list` prints. `--tasks` accepts names, groups and
-examples, separated by commas. Each result is a line in --results. Existing results are kept, so a
-killed command continues where it stopped. All choices are made on dev; no test part is read.
+examples, separated by commas. Each result is a line in --results. Existing results are kept, so
+you can repeat an interrupted command. All choices are made on dev; no test part is read.
 """
 
 import argparse
@@ -122,17 +122,22 @@ def parsed(arguments):
     parser.add_argument("command", choices=COMMANDS)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="data directory")
-    add("--out", type=Path, default=Path("runs/small_sequences"), help="models (%(default)s)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("runs/small_sequences"),
+        help="directory for models (%(default)s)",
+    )
     results = Path(__file__).with_name("results.jsonl")
     add("--results", type=Path, default=results, help="file for results (%(default)s)")
-    add("--tasks", type=_tasks, default=tasks.ALL, help="names, groups, examples (all)")
-    add("--seeds", type=_seeds, default=[1], help="numbers, separated by commas (1)")
+    add("--tasks", type=_tasks, default=tasks.ALL, help="tasks, groups or examples (all)")
+    add("--seeds", type=_seeds, default=[1], help="seeds, separated by commas (1)")
     settings, systems = tasks.SETTINGS, tables.PEERS
     add("--settings", type=_names(settings), default=["preset"], help=", ".join(settings))
     add("--systems", type=_names(systems), default=[*systems], help=", ".join(systems))
     add("--minutes", type=float, help="time limit per training run; peers need it")
     add("--threads", type=int, default=1, help="threads per process (%(default)s)")
-    add("--beam-width", type=int, default=1, help="for yoyodyne, if it has a beam (%(default)s)")
+    add("--beam-width", type=int, default=1, help="yoyodyne's beam, if it has one (%(default)s)")
     add("--environment", type=Path, help="environment with the peers (created in benchmarks/.envs)")
     parsed = parser.parse_args(arguments)
     if parsed.command in ("train", "peers") and parsed.data is None:

@@ -51,7 +51,7 @@ class Scores:
     def files(self, task, setting):
         """Return bits and kB of a setting's files, and milliseconds per word, as text.
 
-        The values are for the published seed, or else for the first seed without times.
+        The values are for the published seed, or otherwise for the first seed, without times.
         """
         own = [self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting)]
         shown = next((one for one in own if one.get("published")), own[0])

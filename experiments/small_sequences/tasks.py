@@ -138,7 +138,7 @@ _OF_LANGUAGES = {
 }
 PUBLISHED = {  # for a task or for a group's mean, best first
     "cmudict": (
-        Figure(19.88, "Sun et al. 2019, Transformer, taught by an ensemble on other words, too"),
+        Figure(19.88, "Sun et al. 2019, Transformer, also taught by an ensemble on other words"),
         Figure(20.24, "Toshniwal and Livescu 2016, global attention, five models"),
         Figure(20.6, "g2p-seq2seq, Transformer of 3 layers of 256, one model"),
         Figure(21.7, "Toshniwal and Livescu 2016, one model", read=False),
@@ -257,7 +257,7 @@ SETTINGS = {
     "narrow-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "1.2e-3"),
     "other-words-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "6e-4"),
 }
-BESIDE = {  # variants besides the task's main model; the first setting has precedence
+BESIDE = {  # published in addition to the task's main model; the first setting has precedence
     **dict.fromkeys(("other-words", "large-further", "large"), "large"),  # only a .keras file
     **dict.fromkeys(  # for devices with room for more than 1 MB
         ("other-words-four-bits", "large-four-bits"), "large-int4"

@@ -63,7 +63,7 @@ def logged(command, log, threads, stdin=None, stdout=None):
         done = subprocess.run([*map(str, command)], env=environment(threads), **streams)
     if done.returncode:
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1]
-        raise RuntimeError(f"exit code {done.returncode}: {last} (all of it: {log})")
+        raise RuntimeError(f"exit code {done.returncode}: {last} (full output: {log})")
 
 
 class Training:
@@ -131,7 +131,7 @@ class Training:
         )
 
     def _with_invented_words(self, own):
-        """Return options for training on both, half and half."""
+        """Return options for training on real and invented forms, half of each batch each."""
         made = self.folder / "made.tsv"
         if not made.is_file():
             given = ("--lines", LINES_MADE, "--seed", self.seed, "--out", made)
@@ -139,7 +139,7 @@ class Training:
         return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
 
     def _with_other_words(self, own):
-        """Return options for training on both: words from other texts with the teachers' output."""
+        """Return options for training also on other words, with the output of the teachers."""
         words, made = self.folder / "words.txt", self.folder / "words.tsv"
         if not words.is_file():
             names = OTHER_WORDS[self.setting]
@@ -176,7 +176,7 @@ class Training:
         return made
 
     def _other(self, name):
-        """Return the run of another setting and seed for the task."""
+        """Return the run directory of another setting and seed for the same task."""
         return self.folder.with_name(name) / "run"
 
     def _program(self, name, *arguments):

@@ -114,7 +114,7 @@ def test_the_texts_closest_to_a_true_target_are_kept(closest, tmp_path, capsys):
     written.write_text("".join(f"a b c\t{text}\n" for text in texts) + "unknown\tfünf\n")
     closest.main([*map(str, (source, target, written)), "--keep", "3", "--out", str(out)])
     assert out.read_text() == "a b c\tvier\na b c\teins zwei drei\na b c\teins zwei vier\n"
-    assert "3 pairs of 1 source; 1 has no true target" in capsys.readouterr().out
+    assert "3 pairs for 1 source; 1 has no true target" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         closest.main([*map(str, (source, target, written)), "--keep", "0", "--out", str(out)])
 

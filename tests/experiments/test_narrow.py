@@ -139,9 +139,9 @@ def test_vocabularies_without_normalization_are_smaller_and_split_alike(command)
 
 
 def test_what_it_cannot_do_is_told_in_one_line(command, capsys):
-    with pytest.raises(SystemExit, match="6 weights of others, .*cell_1"):
+    with pytest.raises(SystemExit, match="6 other weights, .*cell_1"):
         command(new_translator(decoder_depth=2), *HALF)
-    with pytest.raises(SystemExit, match="weights of others"):
+    with pytest.raises(SystemExit, match="other weights"):
         command(new_translator(cell="min-gru", encoder_cell="min-gru"), *HALF)
     other = new_translator()
     other.training = None
