@@ -17,17 +17,17 @@ UNITS = {"ser": "WER", "exact": "exact"}
 BETTER = {"ser": min, "exact": max}  # choose the best of several scores
 OTHERS = {  # metrics after the first one, if a task has them
     **{"per": "PER", "cer": "CER"},
-    **{name: f"one of {name[3:]} right" for name in ("top2", "top3", "top5")},
+    **{name: f"right among {name[3:]}" for name in ("top2", "top3", "top5")},
 }
 ABOUT = """# All results
 
 `run.py report` prints this page from the result files. Scores are for dev: WER is the percentage of
-words for which the answer is none of the pronunciations, "exact" the percentage of correct forms or
-names. Minutes are the time limit for training on one core: one value applies to all neural systems
-in a row, several values to different systems. In the table of sizes, scores are means over the
-seeds, and kB and milliseconds are for the published file; if none is published, kB are for the
-first seed. [README.md](README.md) lists the commands. [EXPERIMENTS.md](EXPERIMENTS.md) describes
-the processors and what else was tried."""
+words whose answer is none of their pronunciations, and "exact" is the percentage of correct forms
+or names. Minutes are the time limit for training on one core. A single value applies to all neural
+systems in the row; several values are for different systems. In the table of sizes, scores are
+means over the seeds; kB and milliseconds are for the published file. If none is published, kB are
+for the first seed. [README.md](README.md) lists the commands. [EXPERIMENTS.md](EXPERIMENTS.md)
+describes the processors and what else was tried."""
 
 
 def summary(results):
@@ -36,7 +36,7 @@ def summary(results):
 
 
 def report(results):
-    """Return all tables.
+    """Return the page with all tables.
 
     Args:
         results: List of dictionaries, as `Results.read` gives them.
@@ -88,7 +88,7 @@ def _smaller(scores):
 
 
 def _with_minutes(scores, head, peers, settings):
-    """Return the table of tasks with a result for one of these."""
+    """Return a table of the tasks that have a result for any of these systems."""
 
     def cells(task):
         ours = itertools.chain(*(scores.row(task, name) for name in settings))
@@ -145,13 +145,13 @@ def _programs(scores):
     if not names:
         return ""
     ways = [(name, way) for name in names for way in ("greedy", "suggestions")]
-    head = ["file of", "setting", "bits", *(f"{name}, {way}" for name, way in ways)]
+    head = ["task", "setting", "bits", *(f"{name}, {way}" for name, way in ways)]
     rows = []
     for one in measured:
         times = (one["programs"].get(name, {}).get(way) for name, way in ways)
         cells = ("" if each is None else f"{each:.2f}" for each in times)
         rows.append([one["task"], one["system"], bits(one), *cells])
-    about = "Milliseconds of a word in the programs for devices, one thread:"
+    about = "Milliseconds per word in the device programs, on one thread:"
     return f"{about}\n\n{_table(head, rows, left=2)}"
 
 
@@ -171,7 +171,7 @@ def _settings(scores):
 
 def _files(scores):
     """Return published files x all metrics, the first with its 95% confidence interval."""
-    head = ["published file of", "setting", "seed", "", "score", "95%", *OTHERS.values()]
+    head = ["task", "setting", "seed", "", "score", "95%", *OTHERS.values()]
     rows = []
     for one in scores.published():
         first, found = tasks.TASKS[one["task"]].metrics[0], one["tflite"]
@@ -181,7 +181,7 @@ def _files(scores):
         rows.append([one["task"], one["system"], str(one["seed"]), *score, *others])
     if not rows:
         return ""
-    about = "Scores of the published files, intervals by bootstrap over the words:"
+    about = "Scores of the published files, with intervals from a bootstrap over the words:"
     return f"{about}\n\n{_table(head, rows, left=4)}"
 
 
@@ -196,7 +196,7 @@ def _origins(scores):
     ]
     if not lines:
         return ""
-    about = "Published figures are of the official test parts, all others of dev:"
+    about = "Published figures are for the official test parts, all other figures for dev:"
     return "\n".join([about, "", *lines])
 
 
