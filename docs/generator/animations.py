@@ -1,7 +1,10 @@
-"""The moving pictures of docs/moving, and their stills: `python docs/generator/animations.py`.
+"""Draw the animations in docs/moving and their stills.
 
-Names after the command draw some of them. Small models are trained here, on data made with fixed
-seeds, in seconds to two minutes each; two pictures show a published model.
+    python docs/generator/animations.py          # all animations
+    python docs/generator/animations.py weights  # only one of them
+
+Two animations show a published model. The others show small models that are trained here, in
+seconds to two minutes each, on data generated with fixed seeds.
 """
 
 import sys
@@ -33,32 +36,32 @@ INK, QUIET, WEIGHT, RIGHT, WRONG, PAPER = (
 
 
 def encode(texts):
-    """Ids `(batch, time)` with the end token, right-padded with 0."""
+    """Return ids `(batch, time)` with the end token, right-padded with 0."""
     rows = [[*(FIRST + SYMBOLS.index(symbol) for symbol in text), END] for text in texts]
     width = max(map(len, rows))
     return np.array([row + [0] * (width - len(row)) for row in rows], "int32")
 
 
 def decode(ids):
-    """The text of a row of ids, up to the end token."""
+    """Return the text of a row of ids, up to the end token."""
     symbols = (SYMBOLS[number - FIRST] for number in ids if number >= FIRST)
     return "".join(symbols)
 
 
 def inputs_of(pairs):
-    """(source, target_in) and target_out of pairs of texts."""
+    """Return ((source, target_in), target_out) for pairs of texts."""
     source, target_out = (encode(texts) for texts in zip(*pairs, strict=True))
     target_in = np.pad(target_out[:, :-1], [(0, 0), (1, 0)], constant_values=START)
     return (source, np.where(target_in == END, 0, target_in)), target_out
 
 
 def labels_of(texts):
-    """Symbols of each text and its end, a space as it is seen."""
+    """Return the symbols of each text, with a visible symbol for a space, and "end"."""
     return [[*text.replace(" ", "␣"), "end"] for text in texts]
 
 
 def copies(count, random, lengths=(3, 12)):
-    """Pairs of the same letters."""
+    """Return pairs of two equal random texts."""
     texts = (
         "".join(random.choice([*SYMBOLS[:16]], random.integers(*lengths))) for _ in range(count)
     )
@@ -66,7 +69,7 @@ def copies(count, random, lengths=(3, 12)):
 
 
 def dates(count, random):
-    """Pairs such as ("7 mar 21", "21-03-07")."""
+    """Return pairs such as ("7 mar 21", "21-03-07")."""
     days, months = random.integers(1, 29, count), random.integers(0, 12, count)
     years = random.integers(0, 100, count)
     return [
@@ -76,13 +79,13 @@ def dates(count, random):
 
 
 def numbers(count, random):
-    """Pairs such as ("314", "threeonefour")."""
+    """Return pairs such as ("314", "threeonefour")."""
     texts = ("".join(map(str, random.integers(0, 10, random.integers(2, 5)))) for _ in range(count))
     return [(text, "".join(DIGITS[int(digit)] for digit in text)) for text in texts]
 
 
 def new_model(attention="bahdanau", units=48, **settings):
-    """A compiled model; `attention` is None for the last state alone, "hard" for one place."""
+    """Return a compiled model; `attention` is None for only the last state, or "hard"."""
     keras.utils.set_random_seed(7)
     encoder = kb.Encoder(VOCABULARY, 16, units)
     if attention == "hard":
@@ -97,7 +100,7 @@ def new_model(attention="bahdanau", units=48, **settings):
 
 
 def train(model, pairs, epochs=1, callbacks=()):
-    """Train on batches of 64."""
+    """Train the model on batches of 64 pairs."""
     inputs, target_out = inputs_of(pairs)
     is_real = (target_out > 0).astype("float32")
     settings = {"batch_size": 64, "epochs": epochs, "shuffle": False, "verbose": 2}
@@ -105,14 +108,14 @@ def train(model, pairs, epochs=1, callbacks=()):
 
 
 def written(model, texts):
-    """What greedy search writes for each text."""
+    """Return the output of greedy search for each text."""
     options = kb.SearchOptions(beam_width=1, max_length=30)
     result = kb.search.search_model(model, encode(texts), options, start=START, end=END)
     return [decode(ids) for ids in np.asarray(result.ids)[:, 0]]
 
 
 def history_of(model, pairs, shown, epochs=1, steps=None):
-    """The alignments of some pairs during a training."""
+    """Train the model, and return the `AlignmentHistory` of the pairs in `shown`."""
     inputs, _ = inputs_of(shown)
     source, target = (labels_of(texts) for texts in zip(*shown, strict=True))
     history = AlignmentHistory(inputs, steps=steps, source_labels=source, target_labels=target)
@@ -124,7 +127,7 @@ def history_of(model, pairs, shown, epochs=1, steps=None):
 
 
 class Board:
-    """A white figure with a coordinate of one a pixel, from the top left."""
+    """White figure with coordinates in pixels from the top left."""
 
     def __init__(self, width, height):
         self.figure = Figure((width / 100, height / 100), dpi=100, facecolor=PAPER)
@@ -152,17 +155,17 @@ class Board:
 
 
 def publish(name, frames, seconds, last_seconds=3.0):
-    """Write a GIF, and its last frame as a still."""
+    """Write the frames as a GIF, and the last one as a still."""
     frames = [*frames]
     write_animation(frames, MOVING / f"{name}.gif", seconds, last_seconds)
     frames[-1].savefig(MOVING / f"{name}.png")
 
 
-# the pictures
+# animations
 
 
 def forgets():
-    """Copies of ever longer words, by a model without attention and by one with it."""
+    """Show copies of longer and longer words, by models with and without attention."""
     random = np.random.default_rng(1)
     pairs = copies(12_800, random)
     models = {"last state alone": new_model(None), "attention": new_model()}
@@ -180,7 +183,7 @@ def forgets():
 
 
 def share_right(model, texts):
-    """Share of the letters that are written at their place."""
+    """Return the fraction of letters that the model writes at the right position."""
     rights = [
         sum(one == other for one, other in zip(text, copy, strict=False)) / len(text)
         for text, copy in zip(texts, written(model, texts), strict=True)
@@ -224,7 +227,7 @@ def _forgetting(length, shown, outputs, shares, lengths):
 
 
 def weights():
-    """Scores, weights and context of each step of a published model."""
+    """Show the scores, weights and context of each step of a published model."""
     model = kb.load_pipeline(ROOT / "examples/dates/models/dates.keras")
     trace = model.trace("<fr> 3 avril 2021")
     frames = (_weighing(trace, step) for step in range(len(trace.target_tokens)))
@@ -263,7 +266,7 @@ def _weighing(trace, step):
 
 
 def beam():
-    """A beam of three hypotheses of a published model."""
+    """Show a beam of three hypotheses of a published model."""
     loaded = kb.load_pipeline(ROOT / "examples/dates/models/dates.keras")
     options = kb.SearchOptions(beam_width=3)
     model = kb.Translator(loaded.source, loaded.model, loaded.target, options)
@@ -316,7 +319,7 @@ def _growing(tree, depths, rows, path, now, last):
 
 
 def teacher():
-    """A half-trained model with the right token before each step, and with its own."""
+    """Show a half-trained model that reads the right tokens, and one that reads its own."""
     random = np.random.default_rng(3)
     model = new_model()
     train(model, dates(64 * 110, random))
@@ -366,7 +369,7 @@ def _teaching(source, target, rows, now):
 
 
 def forming():
-    """Alignments of a date, from the first step on; and the page with a slider."""
+    """Show the alignments of dates from the first step on, and write the page with a slider."""
     random = np.random.default_rng(5)
     shown = [("7 mar 21", "21-03-07"), ("14 dec 86", "86-12-14"), ("3 jun 05", "05-06-03")]
     history = history_of(new_model(), dates(64 * 900, random), shown)
@@ -375,7 +378,7 @@ def forming():
 
 
 def kinds():
-    """Soft, local, monotonic and hard attention on the same data."""
+    """Show soft, local, monotonic and hard attention on the same data."""
     random = np.random.default_rng(6)
     pairs, shown = numbers(64 * 500, random), [("314", "threeonefour")]
     models = {

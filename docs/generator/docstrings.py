@@ -1,4 +1,4 @@
-"""Griffe's extension for this package's docstrings: equations and arguments keep their lines."""
+"""Griffe extension for this package's docstrings: it keeps the lines of equations and arguments."""
 
 import importlib
 import inspect
@@ -15,7 +15,7 @@ _EQUATION = re.compile(r"^ *\S{1,24}( \S+)? +[=~] ", re.MULTILINE)
 
 
 class Docstrings(griffe.Extension):
-    """Fences around equations, lists of call arguments, and what a decorator completes."""
+    """Extension that fences equations, lists call arguments, and adds text from decorators."""
 
     def on_instance(self, *, obj, **kwargs):
         """Change the docstring of one object before it is parsed into sections."""
@@ -30,8 +30,8 @@ class Docstrings(griffe.Extension):
 
 
 def with_call_arguments(text):
-    """The docstring with the call arguments and the output that it leaves to `AttentionBase`."""
-    from keras_bahdanau.layers import AttentionBase  # which loads Keras
+    """Add the call arguments and the output for which a docstring refers to `AttentionBase`."""
+    from keras_bahdanau.layers import AttentionBase  # loads Keras
 
     if not _SEE_BASE.search(text):
         return text
@@ -41,13 +41,13 @@ def with_call_arguments(text):
 
 
 def with_fenced_equations(text):
-    """The docstring with each paragraph of equations in a fence of its own."""
+    """Put each paragraph of equations in a docstring into a separate fence."""
     paragraphs = re.split(r"(```.*?```|\n{2,})", inspect.cleandoc(text), flags=re.DOTALL)
     return "".join(map(_fenced, paragraphs))
 
 
 def with_listed_arguments(text):
-    """The docstring with a list of its call arguments, for which Griffe knows no section."""
+    """Format the call arguments in a docstring as a list; Griffe has no section for them."""
     return _CALL_ARGUMENTS.sub(
         lambda section: re.sub(r"^    (\w+): ", r"    - `\1`: ", section[0], flags=re.MULTILINE),
         text,

@@ -1,4 +1,4 @@
-"""Pages generated from the code: the API of each part, commands, options and signatures."""
+"""Generate pages from the code: the API of each part, commands, options and signatures."""
 
 import collections.abc
 import dataclasses
@@ -35,7 +35,7 @@ _TITLES = {
 
 @functools.cache
 def api_pages():
-    """One page for each part of the package, with all of its public names."""
+    """Return a page with all public names for each part of the package, by path in the site."""
     return {f"reference/api/{part}.md": _api_page(part) for part in _parts()}
 
 
@@ -50,7 +50,7 @@ def _is_part(name, value):
 
 
 def public_names(module):
-    """The public names of a part: its `__all__`, or the names that its only file defines."""
+    """Return the public names of a part: its `__all__`, or the names that its only file defines."""
     names = getattr(module, "__all__", None)
     if names is not None:
         return sorted(names, key=str.lower)
@@ -80,10 +80,10 @@ def _paragraphs(texts):
 
 
 def _entry(package, name, value):
-    """Lines of one public name.
+    """Return the lines for one public name.
 
     Raises:
-        ValueError: If a public class or function has no docstring of its own.
+        ValueError: If a public class or function has no docstring.
     """
     if inspect.isclass(value) or inspect.isfunction(value):
         if not (value.__doc__ or "").strip():
@@ -101,7 +101,7 @@ def _entry(package, name, value):
 
 
 def _registry_entry(name, registry):
-    """The names in a registry, and the classes that only the registry makes public."""
+    """Return lines with the names in a registry, and its classes that are not public elsewhere."""
     names = ", ".join(f"`{key}`" for key in sorted(registry, key=str))
     lines = [f"## {name}", "", f"Names: {names}. `{name}.get(name)` creates a layer."]
     for class_name in registry.class_names():
@@ -113,7 +113,7 @@ def _registry_entry(name, registry):
 
 @functools.cache
 def explorer_of_dates():
-    """The HTML page that attention.md writes, for the dates model in this repository."""
+    """Return the HTML page that attention.md writes, for the dates model in this repository."""
     dates = kb.load_pipeline(Path(__file__).parents[2] / "examples/dates/models/dates.keras")
     trace = dates.trace("<fr> samdi 3 avril 2021", explore=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def explorer_of_dates():
 
 
 def generated_pages():
-    """The other pages that are generated from the code, by their paths in the site."""
+    """Return the other generated pages, by path in the site."""
     return {
         "reference/commands.md": commands_page(),
         "reference/options.md": options_page(),
@@ -132,7 +132,7 @@ def generated_pages():
 
 
 def commands_page():
-    """All commands with the help that `--help` prints."""
+    """Return a page with the output of `--help` for all commands."""
     lines = [
         "# Commands",
         "",
@@ -170,7 +170,7 @@ def _row(*cells):
 
 
 def options_page():
-    """All fields of the settings, with their defaults, checks and help."""
+    """Return a page with all fields of the settings: their defaults, checks and help."""
     resolved = dataclasses.asdict(kb.training.TrainingOptions().resolved())
     lines = ["# Options", ""]
     lines += [
@@ -203,7 +203,7 @@ def options_page():
 
 
 def signatures_page():
-    """The inputs and outputs of exported models."""
+    """Return a page with the inputs and outputs of exported models."""
     return "\n".join(
         [
             "# Signatures",
@@ -221,7 +221,7 @@ def signatures_page():
 
 
 def _section(heading, module, **options):
-    """Lines of a section with the docstring of a module and its functions in source order."""
+    """Return the lines of a section: a module's docstring, and its functions in source order."""
     hidden = {"show_root_heading": "false", "show_root_toc_entry": "false"}
     options = {**hidden, "members_order": "source", **options}
     lines = [f"## {heading}", "", f"::: {module}", "    options:"]

@@ -1,7 +1,8 @@
-"""MkDocs hooks: pages from the whole repository, their links, and pages generated from the code.
+"""MkDocs hooks that add pages from the whole repository, convert their links, and generate pages.
 
-A page keeps the links that it has in the repository. The hooks resolve them from the page's path in
-the repository. A linked file that is not a page is copied, and a directory becomes its README.md.
+Links in a page are relative to its path in the repository, and the hooks convert them to links in
+the site. A linked file that is not a page is copied, and a link to a directory leads to its
+README.md.
 """
 
 import re
@@ -17,7 +18,7 @@ import generated_pages  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 GUESTS = ("*.md", "examples/**/*.md", "experiments/**/*.md", "export/**/*.md", "benchmarks/*.md")
-LEFT_OUT = ("README.md",)  # the site has a first page of its own
+LEFT_OUT = ("README.md",)  # the site has its own home page
 _LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#|/)(?P<path>[^)\s#]+)(?P<place>#[^)\s]*)?\)"
 )
@@ -96,13 +97,13 @@ def on_page_markdown(markdown, page, config, files):
         path = _normal(folder / match["path"])
         if (ROOT / path).is_dir():
             path /= "README.md"
-            if not (ROOT / path).exists():  # a folder of code, which the site does not show
+            if not (ROOT / path).exists():  # a folder of code, which is not part of the site
                 return match["text"]
         uri = _in_site(path)
         if files.get_file_from_path(uri) is None:
             if not (ROOT / path).exists():
                 raise PluginError(
-                    f"Every link must lead to a file. Received: {match['path']!r} of {place}"
+                    f"Every link must lead to a file. Received: {match['path']!r} in {place}"
                 )
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
         return f"[{match['text']}]({_relative(uri, place.parent)}{match['place'] or ''})"
@@ -126,20 +127,20 @@ def on_page_content(html, page, config, files):
 
 
 def on_post_page(output, page, config):
-    """Replace a script that the theme loads from another host; search in local files needs it."""
+    """Replace the script that the theme loads from another host for search in local files."""
     if _REMOTE_WORKER not in output:
-        raise PluginError(f"The theme must load its workers by {_REMOTE_WORKER}, as 9.8 does.")
+        raise PluginError(f"The theme must load its workers with {_REMOTE_WORKER}, as 9.8 does.")
     depth = page.file.dest_uri.count("/")
     return output.replace(_REMOTE_WORKER, "../" * depth + _WORKER)
 
 
 def on_post_template(output_content, template_name, config):
-    """Replace the script in the error page, which only a server shows, too."""
+    """Replace the same script in the error page, which only a server shows."""
     return output_content.replace(_REMOTE_WORKER, f"/{_WORKER}")
 
 
 def on_post_build(config):
-    """Copy the script that replaces it."""
+    """Copy the replacement script to the site."""
     shutil.copyfile(Path(__file__).with_name("file_worker.js"), Path(config.site_dir, _WORKER))
 
 
@@ -149,13 +150,13 @@ def _outside_of_code(markdown, change):
 
 
 def _in_repository(uri, files):
-    """Path of a page in the repository: pages of the site itself are in docs/."""
+    """Return the path of a page in the repository; the site's own pages are in docs/."""
     guest = (ROOT / uri).is_file() and not (ROOT / "docs" / uri).is_file()
     return uri if guest else "docs" / uri
 
 
 def _in_site(path):
-    """URI of a file in the repository; the top-level README.md is the first page."""
+    """Return the URI of a file in the repository; the top-level README.md is the first page."""
     parts = path.parts
     if path == PurePosixPath("README.md"):
         return "index.md"

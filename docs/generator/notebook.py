@@ -1,10 +1,10 @@
-"""Generate notebooks from pages in docs/, so that no text is written twice.
+"""Generate notebooks from pages in docs/, so that no text has to be written twice.
 
 `python docs/generator/notebook.py` writes docs/notebooks/NAME.ipynb for each page of `NOTEBOOKS`.
 
-A Python block becomes a code cell, and a shell block a bash cell. Each plot that a block writes is
-shown after it. Prose and equations become Markdown cells, as do blocks that are not run or need
-hidden files. The printed output of a block is left out, because running the cell prints it.
+A Python block becomes a code cell, and a shell block a bash cell. Plots that a block writes are
+shown after it. Prose and equations become Markdown cells, and so do blocks that are not run or that
+need hidden files. The printed output of a block is left out, because running the cell prints it.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 ADDRESS = ""  # for git clone: the public address of the project's repository, once it has one
 NOTEBOOKS = ("attention", "own_pairs", "characters", "images_and_speech", "ship", "from_addons")
-PACKAGES = ["keras-bahdanau", "ai-edge-litert", "tensorflow"]  # the extra `all` has them
+PACKAGES = ["keras-bahdanau", "ai-edge-litert", "tensorflow"]  # installed by the extra `all`
 START = """\
 # Installs the package and clones its repository if they are missing, such as in Colab.
 import importlib.metadata
@@ -64,7 +64,7 @@ _PICTURE = re.compile(r"(?:savefig\(|--plot )\"?([\w/.-]+\.png)")
 
 
 def notebook_of(page):
-    """The notebook of a page, in the format of `nbformat` 4.5."""
+    """Return the notebook for a page, in `nbformat` 4.5."""
     text = page.read_text(encoding="utf-8")
     cells, end, code_before = [_cell("code", _start())], 0, False
     for fence in _FENCE.finditer(text):
@@ -86,12 +86,12 @@ def notebook_of(page):
 
 
 def _start():
-    """The first cell."""
+    """Return the code of the first cell."""
     return START.format(address=ADDRESS, packages=json.dumps(PACKAGES))
 
 
 def _code_cells(language, code):
-    """The cell of a block, and a cell that shows the plots that it writes."""
+    """Yield the cell for a block, and a cell that shows the plots that it writes."""
     yield _cell("code", code if language == "python" else f"%%bash -e\n{code}")
     pictures = _PICTURE.findall(code)
     if pictures:
@@ -112,7 +112,7 @@ def _source(cell):
 
 
 def written(notebook):
-    """The text of a notebook's file."""
+    """Return the content of a notebook file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,16 +1,18 @@
-"""A user corrects a name that a model of characters gets wrong; only its output layer learns.
+"""Correct single names that a character model spells wrong, by training only its output layer.
 
     python examples/adapt/names.py names.tsv --model examples/transliterate/models/wd-katakana.keras
 
-A line of names.tsv has a name, a tab and its letters. Names that the model gets wrong are corrected
-five times, each from the published weights; the other names show what that costs. A correction is
-a passive-aggressive step (Crammer et al. 2006): where the right letter does not lead by `MARGIN`,
-the output layer changes as little as it can, measured on the readouts r of other names:
+A line of names.tsv contains a name, a tab, and the right spelling as letters separated by spaces.
+Each name that the model gets wrong is corrected five times, starting from the published weights.
+The other names show how many right answers are lost. A correction is a passive-aggressive step
+(Crammer et al. 2006): if the logit of the right letter doesn't exceed all others by `MARGIN`, the
+output layer is changed as little as possible, measured on the readouts r of other names:
 
-    minimize E |D f(r)|^2   where   (D f(r_t))_right - (D f(r_t))_best = what is lacking
+    minimize E |D f(r)|^2   where   (D f(r_t))_right - (D f(r_t))_best = the missing margin
 
-With C = E f f^T, D has the rows +u and -u, where u is C^-1 f(r_t) times a factor. The features f(r)
-are r itself and `FEATURES` rectified random projections of it, which tell similar names apart.
+With C = E f f^T, the change D has the rows +u and -u, where u is C^-1 f(r_t) times a factor. The
+features f(r) are r itself and `FEATURES` rectified random projections of it, which help to
+distinguish similar names.
 """
 
 import argparse
@@ -23,17 +25,17 @@ import tensorflow as tf
 
 import keras_bahdanau as kb
 
-PAD, UNKNOWN, START, END = range(4)  # ids of a vocabulary
-TIMES = 5
-MARGIN = 0.05  # of the logits
+PAD, UNKNOWN, START, END = range(4)  # ids in a vocabulary
+TIMES = 5  # passes over a name
+MARGIN = 0.05  # minimum lead of the right logit
 FEATURES = 256
-RIDGE = 1e-3  # of the mean of C's diagonal
-STEPS = 26  # letters of the longest name
-ROWS = 400  # of a batch
+RIDGE = 1e-3  # fraction of the mean of C's diagonal that is added to it
+STEPS = 26  # maximum letters in a name, with the end token
+ROWS = 400  # names in a batch
 
 
 class NameHead:
-    """Output layer of a decoder over fixed features of its readout, which learns names."""
+    """Output layer that learns names from fixed features of the decoder's readout."""
 
     def __init__(self, kernel, bias, readouts, seed=0):
         units, vocabulary = kernel.shape
@@ -57,7 +59,7 @@ class NameHead:
         return masked(self.features(readouts) @ self.weights)
 
     def correct(self, readouts, letters):
-        """One pass over the letters of a name, with the readouts before each of them."""
+        """Train on the letters of a name once; `readouts` are those before each letter."""
         for vector, right in zip(self.features(readouts), letters, strict=True):
             logits = masked(vector @ self.weights)
             best = np.argmax(np.where(np.arange(len(logits)) == right, -np.inf, logits))
@@ -70,7 +72,7 @@ class NameHead:
 
 
 class Speller:
-    """Greedy search of a pipeline of text, with any output layer."""
+    """Greedy search with the model of a text pipeline and any output layer."""
 
     def __init__(self, pipeline):
         self._source, self._model = pipeline.source, pipeline.model
@@ -87,7 +89,7 @@ class Speller:
         return self._model.initial_state(prepared), prepared.projected
 
     def spell(self, names, logits):
-        """Dictionary from a name to (its ids with the end, the readouts before each of them)."""
+        """Return a dictionary from a name to (ids with the end token, readout before each id)."""
         spelled, names = {}, sorted(names, key=len)
         for first in range(0, len(names), ROWS):
             part = names[first : first + ROWS]
@@ -106,7 +108,7 @@ class Speller:
         return spelled
 
     def read(self, name, letters):
-        """The readouts before each letter of a known answer."""
+        """Return the readouts before each letter of a known answer."""
         state, memory = self._begin([name])
         rows = []
         for token in [START, *letters[:-1]]:
@@ -144,16 +146,20 @@ def main(arguments=None):
         now = {other: is_right(other, ids) for other, (ids, _) in after.items()}
         given.append(now.pop(name, False))
         lost.append(100 * sum(right[other] - now[other] for other in now) / (len(names) - 1))
-        print(f"{name}: {'given' if given[-1] else 'missed'}, dev loses {lost[-1]:.3f}", flush=True)
+        print(
+            f"{name}: {'right' if given[-1] else 'wrong'}, the others lose {lost[-1]:.3f}",
+            flush=True,
+        )
     print(
-        f"{len(names):,} names, {np.mean([*right.values()]):.1%} right; of {len(given)} corrected "
-        f"names {np.mean(given):.0%} are given; the others lose {np.mean(lost):.3f} points in the "
-        f"mean, {max(lost):.3f} at most, more than 0.1 after {np.mean(np.array(lost) > 0.1):.0%}"
+        f"{len(names):,} names, {np.mean([*right.values()]):.1%} right. Of {len(given)} corrected "
+        f"names, {np.mean(given):.0%} are right afterwards. The others lose {np.mean(lost):.3f} "
+        f"points on average and {max(lost):.3f} at most, and more than 0.1 after "
+        f"{np.mean(np.array(lost) > 0.1):.0%} of the corrections."
     )
 
 
 def changed(before, head):
-    """The names of which a head gives another letter somewhere."""
+    """Return the names for which a head predicts at least one other letter."""
     starts = np.cumsum([0, *(len(ids) for ids, _ in before.values())])[:-1]
     ids, readouts = (np.concatenate(column) for column in zip(*before.values(), strict=True))
     different = head.logits(readouts).argmax(1) != ids
@@ -167,13 +173,13 @@ def masked(logits):
 
 
 def letters_of(target, text):
-    """The ids of an answer, with the end token."""
+    """Return the ids of an answer, with the end token."""
     ids = [int(token) for token in target.encode([text])[0]]
     return ids if ids[-1] == END else [*ids, END]
 
 
 def read_names(path):
-    """Dictionary from a name to the set of its answers, in random order."""
+    """Return a dictionary, in random order, from each name to the set of its answers."""
     read = gzip.open if path.suffix == ".gz" else open
     answers = {}
     with read(path, "rt", encoding="utf-8") as lines:
@@ -188,10 +194,14 @@ def read_names(path):
 
 def _parser():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", type=Path, help="a TSV file of names, or a .gz of it")
-    parser.add_argument("--model", type=Path, required=True, help="a .keras file of characters")
-    parser.add_argument("--corrections", type=int, default=100, help="names to correct (100)")
-    parser.add_argument("--count", type=int, default=5000, help="names to score (5000)")
+    parser.add_argument("names", type=Path, help="TSV with names, plain or .gz")
+    parser.add_argument(
+        "--model", type=Path, required=True, help=".keras file of a character model"
+    )
+    parser.add_argument(
+        "--corrections", type=int, default=100, help="number of names to correct (100)"
+    )
+    parser.add_argument("--count", type=int, default=5000, help="number of names to score (5000)")
     return parser
 
 
