@@ -30,7 +30,7 @@ def main(arguments=None):
             different.append(page.parent.name)
             if not check:
                 page.write_text(after, encoding="utf-8")
-    print(*different or ["all tables are those of their files"], sep="\n")
+    print(*different or ["all tables match their files"], sep="\n")
     return bool(check and different)
 
 
@@ -57,7 +57,7 @@ def replaced(page, lines):
     """Return the page with these lines as its table.
 
     Raises:
-        ValueError: If the page does not have exactly one place for a table.
+        ValueError: If the page does not contain the comment exactly once.
     """
     if page.count(COMMENT) != 1:
         raise ValueError(

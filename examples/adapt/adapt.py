@@ -57,7 +57,7 @@ def main(arguments=None):
         parser.error("--lines must be from 1 to 100,000")
     runs = arguments.runs.split(",")
     if not {*runs} <= {*RUNS}:
-        parser.error(f"--runs must be some of {', '.join(RUNS)}")
+        parser.error(f"--runs must name any of {', '.join(RUNS)}")
     if not localedata.exists(arguments.locale):
         parser.error(
             f"--locale must be one that Babel supports. Received: {arguments.locale!r:.40}"

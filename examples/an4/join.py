@@ -4,8 +4,8 @@ r"""Make new recordings from old ones: cut them at pauses and join the parts in 
 
 The attention of a trained model shows where each word is. If the quietest moment between two words
 is quiet enough, the recording can be cut there. A new recording joins parts from one speaker, that
-is from one folder, at a different speed. `joined/train.tsv` lists the old and the new recordings.
-Needs `soundfile`.
+is, from one folder, at a different speed. `joined/train.tsv` lists the old and the new recordings.
+The script needs `soundfile`.
 """
 
 import argparse
@@ -75,7 +75,9 @@ def recordings(paths, texts, model):
         samples = samples * LEVEL / max(np.sqrt(np.mean(samples**2)), 1e-9)
         words = text.split()
         if len(heard) != len(words) + 1:  # with the end token
-            raise SystemExit(f"{path}: the model aligns {len(heard) - 1} words of {text!r}")
+            raise SystemExit(
+                f"{path}: the model must align each word of {text!r}. Received: {len(heard) - 1}"
+            )
         length = len(result.source_tokens)
         middles = weights[:-1].argmax(axis=1) * len(samples) / length
         yield Recording(words, samples, places(samples, middles))

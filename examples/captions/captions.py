@@ -3,10 +3,10 @@ r"""Write the canvases of the digit captions as files, and compare models on the
     python examples/captions/captions.py test --out runs/captions-test
     python examples/captions/captions.py compare captions.tflite captions.keras
 
-The canvases are the test of `keras-bahdanau demo --task images`, at most 1,000. Their compositions
-don't occur in training, and neither does the handwriting in the second half. `test` writes a PNG
-file for each canvas, and the manifest `test.tsv`. `compare` prints a line for each model. Needs
-scikit-learn, which contains the digits.
+The canvases are from the test set of `keras-bahdanau demo --task images`, at most 1,000. Their
+compositions don't occur in training, and neither does the handwriting in the second half. `test`
+writes a PNG file for each canvas, and the manifest `test.tsv`. `compare` prints a line for each
+model. The script needs scikit-learn, which contains the digits.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     python examples/classify_series/classify.py            # all sets
     python examples/classify_series/classify.py GunPoint   # one of them
 
-The data sets are files in the package aeon, with a fixed split. Each model is
-trained for the same number of steps, and nothing is chosen on the test set. To choose settings,
-use `--valid`, which holds out every third series of the training set and measures on it instead.
+The data sets are files in the package aeon, with a fixed split. Each model is trained for the same
+number of steps, and nothing is chosen on the test set. To choose settings, use `--valid`, which
+holds out every third series of the training set and measures on these instead.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def load(name, on_valid):
 
 
 def new_model(width, classes, kind):
-    """Return a classifier that combines its steps as `kind`, one of `KINDS`, says."""
+    """Return a classifier that combines its steps by `kind`, one of `KINDS`."""
     inputs = keras.Input((None, width))
     gru = keras.layers.GRU(UNITS, return_sequences=True, return_state=True)
     masked = keras.layers.Masking(PADDING)(inputs)
@@ -123,7 +123,7 @@ def accuracies(x, y, x_test, y_test, kind, seeds, steps):
 
 
 def compare(name, seeds, steps, on_valid):
-    """Return (row of a data set, a dictionary from column to text; mean accuracy by kind)."""
+    """Return the row of a data set, from column to text, and the mean accuracy by kind."""
     x, y, x_test, y_test = load(name, on_valid)
     row = {"set": name, "classes": int(y.max() + 1), "train": len(x), "test": len(x_test)}
     means = {}

@@ -1,4 +1,4 @@
-"""Compare attention scores, and no attention, on the demo's grammar: same size, same training.
+"""Compare attention scores, and no attention, on the demo's grammar, with the same training.
 
     python examples/compare_attention/compare.py additive none --out runs/compare_attention
 
@@ -90,11 +90,19 @@ def parsed(arguments):
         description=__doc__.splitlines()[0], epilog=f"configurations: {', '.join(CONFIGURATIONS)}"
     )
     add = parser.add_argument
-    add("configurations", nargs="*", default=[*CONFIGURATIONS], metavar="NAME", help="(all)")
-    add("--out", type=Path, default="runs/compare_attention", metavar="DIR", help="(%(default)s)")
+    add(
+        "configurations",
+        nargs="*",
+        default=[*CONFIGURATIONS],
+        metavar="NAME",
+        help="configurations (all)",
+    )
+    add(
+        "--out", type=Path, default="runs/compare_attention", metavar="DIR", help="output directory"
+    )
     add("--pairs", type=int, default=15000, help="number of training pairs (%(default)s)")
-    add("--epochs", type=int, default=12, help="passes over the pairs (%(default)s)")
-    add("--seed", type=int, default=0, help="seed of weights and batches (0)")
+    add("--epochs", type=int, default=12, help="training epochs (%(default)s)")
+    add("--seed", type=int, default=0, help="seed for weights and batches (0)")
     parsed = parser.parse_args(arguments)
     if unknown := {*parsed.configurations} - {*CONFIGURATIONS}:
         parser.error(f"NAME must be one of {', '.join(CONFIGURATIONS)}. Received: {unknown}")

@@ -48,7 +48,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("part", choices=HELD_OUT, help="parts have no dates in common")
     parser.add_argument("--count", type=int, default=8000, help="number of lines (8000)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the lines (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the lines (0)")
     parser.add_argument(
         "--errors", type=float, default=0.5, help="fraction of lines with a typing error (0.5)"
     )
@@ -63,7 +63,7 @@ def main(arguments=None):
         parser.error("--errors must be from 0 to 1")
     locales = arguments.locales.split(",")
     if not {*locales} <= {*LOCALES}:
-        parser.error(f"--locales must be some of {', '.join(LOCALES)}")
+        parser.error(f"--locales must name any of {', '.join(LOCALES)}")
     made = lines(arguments.part, arguments.count, arguments.seed, arguments.errors, locales)
     out, is_file = (arguments.out, True) if arguments.out else (sys.stdout.fileno(), False)
     try:
@@ -122,7 +122,7 @@ class Written:
         return Written(self.locale, self.form, self.day, zero)
 
     def as_other_months(self):
-        """Return the texts with every other month name in place of this one."""
+        """Return a list of texts in which each other month name replaces this one."""
         named = [name for name in self._fields if name in ("MMM", "MMMM", "LLL", "LLLL")]
         others = _month_names(self.locale, self.day.month) if named else ()
         return [self._filled({**self._fields, named[0]: other}) for other in others]

@@ -47,7 +47,7 @@ def main(arguments=None):
     seconds = time.perf_counter() - start
     answers = [result.text for result in results]
     print(table(lines, answers))
-    print(f"{1000 * seconds / len(lines):.2f} ms a line, including Python and vocabularies")
+    print(f"{1000 * seconds / len(lines):.2f} ms per line, including Python and vocabularies")
     wrong = [pair for pair in zip(lines, answers, strict=True) if pair[1] != pair[0].date]
     for line, answer in wrong[: arguments.wrong]:
         print(f"{line.locale}\t{line.text}\t{answer}\tshould be {line.date} ({line.error})")

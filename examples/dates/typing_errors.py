@@ -15,7 +15,7 @@ _MARKS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])\p{Mn}+")
 
 
 def plain(text):
-    """Remove what errors in the whole text change: case, diacritics, CLDR's characters."""
+    """Remove what errors in the whole text can change: case, diacritics, CLDR's characters."""
     return without_diacritics(text.translate(TYPED)).casefold()
 
 

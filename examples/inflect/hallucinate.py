@@ -49,7 +49,7 @@ def hallucinated(rows, lines, seed):
     if not templates:
         raise ValueError(
             f"A lemma and its form must have {LEAST} letters in a row in common somewhere. "
-            f"Received: {len(rows):,} rows without them. Give columns lemma, form, features."
+            f"Received: {len(rows):,} rows without them. Use the columns lemma, form, features."
         )
     letters = Counter(one for lemma, _, _ in rows for one in clusters(lemma) if _is_letter(one))
     made, known = [], {*map(tuple, rows)}
@@ -69,7 +69,7 @@ def hallucinated(rows, lines, seed):
 
 
 def stem(lemma, form):
-    """Return the parts to replace: list of (place in the lemma, place in the form, letters).
+    """Return the parts to replace: list of (position in the lemma, position in the form, letters).
 
     A letter includes its combining marks, as in a Devanagari syllable.
     """

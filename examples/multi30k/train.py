@@ -157,7 +157,7 @@ def parsed(arguments):
         default="tok",
         help="tok: scored as published; raw: scored with 13a (tok)",
     )
-    add("--seed", type=int, help="seed of weights, dropout and batches")
+    add("--seed", type=int, help="seed for weights, dropout and batches")
     add("--minutes", type=float, help="time limit for training")
     add(
         "--set",

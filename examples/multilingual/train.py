@@ -76,7 +76,7 @@ def options_of(arguments, name):
 
 
 def score(arguments, name, run, part):
-    """Return the scores for each language of a system, which a file keeps once computed."""
+    """Compute the scores for each language of a system, and write them to a file once."""
     path = arguments.out / f"{name}.{part}.json"
     if path.exists():
         return

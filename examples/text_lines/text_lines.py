@@ -182,7 +182,7 @@ def parsed(arguments):
     add = (preparing := commands.add_parser("prepare", help="unpack the lines")).add_argument
     add("data", type=Path, metavar="DIR", help="directory with archives and texts")
     add("--out", type=Path, required=True, metavar="DIR")
-    add("--parts", nargs="+", choices=PARTS, default=PARTS[:2], help="train and dev by default")
+    add("--parts", nargs="+", choices=PARTS, default=PARTS[:2], help="parts (train and dev)")
     preparing.set_defaults(command=prepare)
     add = (scoring := commands.add_parser("score", help="score a model")).add_argument
     add("manifest", type=Path, help="manifest of images and their texts")

@@ -18,7 +18,7 @@ class TextPart:
 
     Args:
         path: Path of the file.
-        column: String, the name of the inputs; unused for text.
+        column: String, the name of the field with the inputs; unused for text.
     """
 
     def __init__(self, path, column):
@@ -102,8 +102,8 @@ class JsonPart(TextPart):
     """A file with a JSON object per line, whose field `column` is the input.
 
     Its output contains the same objects with three more fields; the rest of each line is unchanged.
-    The two numbers are null for a row without an input. A line that is not an object is such a row;
-    the output contains it in the field "line".
+    The two numbers are null for a row without an input. A line that is not an object counts as such
+    a row; the output contains it in the field "line".
     """
 
     def _input(self, line):

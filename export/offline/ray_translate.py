@@ -92,11 +92,11 @@ def _parse(arguments):
     parser.add_argument("--out", required=True, type=Path, help="directory for translated parts")
     parser.add_argument("--column", default="text", help="column with the inputs [%(default)s]")
     parser.add_argument("--prefix", default="", help="prefix for the names of new columns")
-    parser.add_argument("--batch-size", type=int, default=64, help="[%(default)s]")
+    parser.add_argument("--batch-size", type=int, default=64, help="rows per batch [%(default)s]")
     parser.add_argument("--search", default={}, type=_fields, help='such as {"beam_width": 1}')
-    parser.add_argument("--workers", type=int, default=1, help="processes [%(default)s]")
+    parser.add_argument("--workers", type=int, default=1, help="worker processes [%(default)s]")
     parser.add_argument("--cpus", type=float, default=1, help="cores per worker [%(default)s]")
-    parser.add_argument("--piece-kib", type=int, default=256, help="text per task [%(default)s]")
+    parser.add_argument("--piece-kib", type=int, default=256, help="KiB per task [%(default)s]")
     parser.add_argument("--address", help="address of a Ray cluster; auto for this machine's")
     return parser.parse_intermixed_args(arguments)
 
@@ -118,7 +118,7 @@ def translate_corpus(options):
     out = options.out.absolute()
     if inside := [str(path) for path in every if path.parent == out]:
         raise ValueError(
-            f"`out` must be another directory than the parts are in. Received: {inside[0]!r} in "
+            f"`out` must not be the directory of a part. Received: {inside[0]!r} in "
             f"out={str(out)!r}. Choose another one."
         )
     out.mkdir(parents=True, exist_ok=True)
@@ -249,7 +249,7 @@ def _check_card(path, translator):
     if changed := [name for name in card if before.get(name) != card[name]]:
         raise ValueError(
             "All parts in a directory must be translated with the same model and search. "
-            f"Received: out={str(path.parent)!r}, begun with another {' and '.join(changed)}. "
+            f"Received: out={str(path.parent)!r}, started with another {' and '.join(changed)}. "
             "Choose another directory."
         )
 

@@ -35,7 +35,7 @@ class ParquetPart:
 
     @functools.cached_property
     def _firsts(self):
-        """The index of the first row of each row group, and the number of all rows."""
+        """Return the index of the first row of each row group, and the total number of rows."""
         firsts = [0]
         for group in range(self._file.metadata.num_row_groups):
             firsts.append(firsts[-1] + self._file.metadata.row_group(group).num_rows)

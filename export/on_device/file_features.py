@@ -26,7 +26,7 @@ STREAMED = 2**31 - 2**16  # data of this declared size or more is a stream of un
 COUNTED_IN = 44  # size of the usual header, which some writers add to the size of the data
 MOST_DATA = 2**40  # maximum number of bytes that a "ds64" chunk may declare
 PAPER = 255
-FAINTEST = 8  # of 255: an image is blank if its pixels differ by no more than this
+FAINTEST = 8  # an image is blank if its pixels, from 0 to 255, differ by no more than this
 # EXIF tag 274, the orientation of an image, in little-endian and big-endian byte order
 ORIENTATIONS = {
     b"II": (b"\x12\x01\x03\x00\x01\x00\x00\x00", 0),
@@ -104,7 +104,7 @@ def _sound(path, content, settings, card):
         raise _wrong(path, "a whole WAV file", "one that ends before its data does")
     tag, channels, rate, _, block, bits, extended = form
     tag, least = extended if tag == EXTENSIBLE else tag, (bits + 7) // 8
-    # a sample takes an equal part of a block: 24 bits may be the high bytes of four
+    # each sample is an equal part of a block; 24 bits may be the upper bytes of four
     width = block // channels if block and channels else least
     known = RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS and least >= 1
     known &= block in (0, width * channels) and (least == width or least < width and tag == PCM)

@@ -79,7 +79,7 @@ def _parse(arguments):
     )
     parser.add_argument("model", help="the .tflite file")
     parser.add_argument("text", nargs="*", help="sentences [default: standard input]")
-    parser.add_argument("--file", help="UTF-8, a sentence in each line")
+    parser.add_argument("--file", help="UTF-8 file with a sentence per line")
     parser.add_argument(
         "--alignment", action="store_true", help="append ' ||| 0-0 1-2', the linked words"
     )
@@ -213,7 +213,7 @@ def _run(translator, options):
 
 
 def _lines(options, asking):
-    """Pairs of what to call a sentence in an error, and its bytes."""
+    """Yield (name of a sentence for errors, its bytes)."""
     for number, text in enumerate(options.text, start=1):
         yield f"sentence {number}", os.fsencode(text)
     if options.text:
@@ -310,7 +310,7 @@ def _fields(result):
 
 
 def _number(value):
-    """Replace NaN and infinity, which JSON lacks, by None."""
+    """Replace NaN and infinity, which JSON lacks, with None."""
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -6,7 +6,7 @@
     python client_rest.py --label stable --prefix "Ein M" "A man in an orange hat."
     python client_rest.py --label stable --bytes image_bytes formula.png
 
-It needs only Python 3.10. Without sentences and `--file` it reads standard input. With `--bytes`,
+It needs only Python 3.10. Without sentences and `--file`, it reads standard input. With `--bytes`,
 each line is the path of a file, whose content is sent as the input of that name.
 
 The output is that of `keras-bahdanau translate`, with control characters escaped as in JSON. A line
@@ -226,7 +226,7 @@ class _InTime:
 
 
 class _Reader(io.RawIOBase):
-    """Reads the bytes that an `_InTime` receives."""
+    """Stream of the bytes that an `_InTime` receives."""
 
     def __init__(self, owner, stream):
         self._owner, self._stream = owner, stream
@@ -263,7 +263,7 @@ def _quoted(name):
 
 
 def _no_number(name):
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def shortened(said):
@@ -558,7 +558,7 @@ def parse(description, default_server, arguments=None):
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("text", nargs="*", type=utf8, help="sentences [default: standard input]")
-    parser.add_argument("--file", help="UTF-8, a sentence in each line")
+    parser.add_argument("--file", help="UTF-8 file with a sentence per line")
     parser.add_argument(
         "--bytes",
         metavar="INPUT",

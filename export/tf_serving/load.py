@@ -150,7 +150,9 @@ def _parse(arguments):
     parser.add_argument("--model", default="translator", help="[default: %(default)s]")
     parser.add_argument("--label", help="label of a version [default: the highest loaded one]")
     parser.add_argument("--signature", default="serving_default", help="[default: %(default)s]")
-    parser.add_argument("--file", help="a sentence in each line [default: a few English sentences]")
+    parser.add_argument(
+        "--file", help="file with a sentence per line [default: a few English sentences]"
+    )
     parser.add_argument(
         "--bytes",
         metavar="INPUT",

@@ -156,6 +156,6 @@ def test_lines_are_trained_on_exported_and_scored(dates, example, tmp_path, caps
     for path in (model, small):
         example("score").main([str(tmp_path / "dev.tsv"), "--model", str(path), "--wrong", "64"])
         out = capsys.readouterr().out.splitlines()
-        printed.append([line for line in out if "ms a line" not in line])
+        printed.append([line for line in out if "ms per line" not in line])
     assert printed[0] == printed[1]
     assert any(line.startswith("all ") and line.endswith(" 64") for line in printed[0])
