@@ -90,13 +90,7 @@ def parsed(arguments):
         description=__doc__.splitlines()[0], epilog=f"configurations: {', '.join(CONFIGURATIONS)}"
     )
     add = parser.add_argument
-    add(
-        "configurations",
-        nargs="*",
-        default=[*CONFIGURATIONS],
-        metavar="NAME",
-        help="configurations (all)",
-    )
+    add("configurations", nargs="*", default=[*CONFIGURATIONS], metavar="NAME", help="names (all)")
     add(
         "--out", type=Path, default="runs/compare_attention", metavar="DIR", help="output directory"
     )
