@@ -33,7 +33,7 @@ LEVEL = 0.05  # root mean square of every recording
 
 
 class Recording(NamedTuple):
-    """The words, the samples, and the places (number of words before it, sample) to cut."""
+    """Words, samples, and places to cut: (number of words before the place, sample)."""
 
     words: list
     samples: np.ndarray

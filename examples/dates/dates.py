@@ -29,7 +29,7 @@ LOCALES = (
     *("ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi", "zh"),
 )
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
-OF_TWO_DIGITS = range(1969, 2069)  # the years that two digits mean, as in POSIX
+OF_TWO_DIGITS = range(1969, 2069)  # years that two digits stand for, as in POSIX
 HELD_OUT = {"dev": slice(0, 4000), "test": slice(4000, 8000), "train": slice(8000, None)}
 ZEROS = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०", "thai": "๐"}  # by CLDR's names
 

@@ -118,7 +118,7 @@ def seasonal_naive(series, season, origins):
 
 
 def exponential_smoothing(series, season, start, origins):
-    """Forecast with Holt-Winters, refit per origin; its trend has the lowest AICc before `start`."""
+    """Forecast with Holt-Winters, refit per origin; the trend is chosen by AICc before `start`."""
 
     def fit(history, trend):
         form = {"trend": "add" if trend else None, "damped_trend": trend == "damped"}

@@ -44,7 +44,7 @@ TRAINING = (
     *("--ema-momentum", 0.98, "--best-by", "perplexity", "--minutes", 5),
     *("--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv"),
 )
-RULE = ("--tokenize", "none", "--lowercase")  # as in the published figures
+RULE = ("--tokenize", "none", "--lowercase")  # as in published papers
 RUNS = {  # title -> fraction of new pairs in training
     "the 500 pairs": 1.0,
     "the 500 pairs and the old ones, half and half": 0.5,

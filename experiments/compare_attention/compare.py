@@ -180,7 +180,7 @@ class Results:
         return self.rows[self._known.index(settings)] if settings in self._known else None
 
     def add(self, row):
-        """Add a row, also to the file."""
+        """Add a row, and write all rows to the file."""
         self.rows.append(row)
         self._known.append(row["settings"])
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")

@@ -4,7 +4,7 @@
 
 The demo's sentences have exact alignments. A decoder that is forced to attend according to them
 (`forced`) is an upper bound, and a decoder without attention (`none`) is a lower bound. All
-decoders read the true preceding words. Search is not compared: it has no alignment to impose.
+decoders read the true preceding words. Search is not compared: no alignment can be imposed.
 """
 
 import argparse

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 FALLS, STAYS = (
     0.30,
     0.10,
-)  # loss of BLEU at twice the length: at least without, at most with attention
+)  # loss of BLEU at twice the length: minimum without attention, maximum with it
 ENOUGH = 100  # minimum number of test sentences per length for a finding
 EXACT = 0.90
 COLORS = {
@@ -67,7 +67,7 @@ def _number(value, form):
 
 
 def _places(row):
-    """Return the entries of `by_length` by their multiple of the median length."""
+    """Return the entries of `by_length`, keyed by multiple of the median length."""
     return {place["times"]: place for place in row["by_length"]}
 
 

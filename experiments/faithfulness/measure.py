@@ -2,9 +2,9 @@
 
     python experiments/faithfulness/measure.py --published examples/dates/models/dates.keras dev.txt
 
-Each demo model and each classifier is trained once with every seed, in its own directory in --out.
-The script writes a line for each seed to `results.jsonl` there, and prints the table. `--quick`
-runs a short form, with two mechanisms and little training.
+Each demo model and each classifier is trained once with each seed, in a separate directory in
+--out. The script writes a line for each seed to `results.jsonl` there, and prints the table.
+`--quick` runs a short form, with two mechanisms and little training.
 """
 
 import argparse
@@ -37,7 +37,7 @@ MECHANISMS = {
     "monotonic": {"normalizer": "monotonic"},
     "hard": {"hard_alignment": "first", "when": "apart"},
 }
-TOKENS, LENGTH = 60, 24  # of the classifier's inputs
+TOKENS, LENGTH = 60, 24  # vocabulary and length of the classifiers' inputs
 COLUMNS = (
     *("model", "seeds", "share, hidden", "share, replaced", "permuted", "equal", "other weights"),
     *("entropy", "overlap of seeds", "alignment errors", "minutes"),

@@ -132,7 +132,7 @@ def loaded(path, *sources, on_device=False):
         raise ValueError(
             f"The model's source must be {' or '.join(one.__name__ for one in sources)}. "
             f"Received: model={str(path)!r}, whose source is {type(pipeline.source).__name__}. "
-            "Use a model that train.py trained for it."
+            "Use a model that was trained by train.py for this source."
         )
     return pipeline
 

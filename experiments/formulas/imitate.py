@@ -154,7 +154,7 @@ def take_weights(new, old):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
+    parser.add_argument("file", type=formulas.existing, help="file of formulas (see formulas.py)")
     more = "additional file of formulas, for example from recombine.py"
     parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)
     parser.add_argument("--model", type=formulas.existing, required=True, help="ink model")

@@ -32,7 +32,7 @@ ALIKE = tuple(  # tokens that may be exchanged: same height, on one line
     )
 )
 GROUP = {token: number for number, group in enumerate(ALIKE) for token in group}
-DIGITS = 0  # digits change independently, a letter everywhere in the same way
+DIGITS = 0  # digits change independently; all occurrences of a letter change together
 OVERLAP = 0.2  # maximum overlap of two parts, in mean stroke sizes
 GAPS = 0.1, 1.2  # space between two parts, in mean stroke sizes
 CHANGED = 0.4  # fraction of exchangeable tokens to exchange
@@ -202,7 +202,7 @@ def in_place(glyph, old):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
+    parser.add_argument("file", type=formulas.existing, help="file of formulas (see formulas.py)")
     parser.add_argument(
         "--model",
         type=formulas.existing,

@@ -42,7 +42,7 @@ class Formula(NamedTuple):
 @formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=formulas.existing, help="formulas, see formulas.py")
+    parser.add_argument("file", type=formulas.existing, help="file of formulas (see formulas.py)")
     parser.add_argument(
         "--model", type=formulas.existing, required=True, help=".keras or .tflite file"
     )

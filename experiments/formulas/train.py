@@ -55,7 +55,7 @@ def main(arguments=None):
     pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
     begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
     model = {**COMMON, **SETTINGS[arguments.source]}
-    if arguments.initial and arguments.initial.is_file():  # a file is used unchanged
+    if arguments.initial and arguments.initial.is_file():  # a model file keeps its own options
         model = {name: model[name] for name in OF_TRAINING if name in model}
     options = {**model, **arguments.set}
     if arguments.guided:
@@ -105,7 +105,7 @@ def parsed(arguments):
         help="model to start from, a directory or a .keras file",
     )
     parser.add_argument(
-        "--joined", type=int, default=0, help="number of additional formulas, each made of two"
+        "--joined", type=int, default=0, help="number of additional formulas, each joined from two"
     )
     more = "additional file of training formulas, for example from recombine.py"
     parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)

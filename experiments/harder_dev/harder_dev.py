@@ -189,7 +189,7 @@ def main(arguments=None):
     for command in (split, apart):
         parts[command].add_argument("--out", type=Path, required=True)
     parts[split].add_argument(
-        "--known", type=Path, metavar="FILE", help="file with the other lines (file)"
+        "--known", type=Path, metavar="FILE", help="file to compare with (itself)"
     )
     parts[split].add_argument(
         "--most", type=int, default=1000, help="maximum lines to hold out (1000)"

@@ -49,7 +49,7 @@ SYSTEMS = {
 }
 PARTS = {"val": "val", "test": "test_2016_flickr"}
 RULE = scoring.SETTINGS["tok"]
-SENTENCES = 200  # of `val`, timed on a device one by one
+SENTENCES = 200  # number of sentences of `val` that are timed one by one
 ROUNDS = 3  # times that each sentence is timed
 GREEDY, BEAM = (kb.SearchOptions(beam_width=width) for width in (1, 5))
 LENGTHS = (16, 64, 256)  # target tokens, for the memory per hypothesis
@@ -79,7 +79,7 @@ def read(arguments, part):
 
 
 def options_of(name, arguments):
-    """Return a system's options: its own, overridden by the command line."""
+    """Return a system's options, with changes from the command line."""
     given = {"seed": arguments.seed, "minutes": arguments.minutes, **SUBWORDS, **SYSTEMS[name]}
     return TrainingOptions(**{**given, **dict(arguments.set)})
 

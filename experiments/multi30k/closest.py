@@ -44,7 +44,7 @@ def closest(texts, targets, keep):
 
     Args:
         texts: List of strings.
-        targets: List of strings. The nearest one counts.
+        targets: List of strings. Closeness is measured to the nearest one.
         keep: Positive integer. Maximum number of texts.
     """
     if not targets:
@@ -63,7 +63,7 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("source", type=Path, help="training sources")
-    add("target", type=Path, help="their true targets")
+    add("target", type=Path, help="true targets of the sources")
     add("written", type=Path, help="TSV of sources and model translations")
     add("--keep", type=int, default=2, help="maximum texts per source (2)")
     add("--out", type=Path, required=True, help="TSV to write")

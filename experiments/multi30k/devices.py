@@ -18,7 +18,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.files.whole_file import write_json
 
-SEARCHES = {"greedy": True, "beam": False}  # the file's beam
+SEARCHES = {"greedy": True, "beam": False}  # False uses the beam stored in the file
 
 
 def main(arguments=None):

@@ -30,7 +30,7 @@ def main(arguments=None):
     except (OSError, ValueError) as error:
         sys.exit(str(error))
     write_text(given.out, "".join(f"{text}\n" for text in texts))
-    print(f"{len(texts):,} sentences of {drawn:,} that were drawn: {given.out}")
+    print(f"{len(texts):,} sentences of {drawn:,} drawn ones: {given.out}")
 
 
 def drawn_texts(translator, given, known):

@@ -6,7 +6,7 @@ r"""Make a narrower translator from a trained one: keep the units that matter mo
 This works for models with the presets `small` and `characters`. To start training from the
 remaining weights instead of random ones, use `train --from narrow.keras`. Each width of the model
 (embeddings, each direction of each encoder layer, attention, decoder) keeps the same fraction of
-its units. If m_i multiplies the output of unit i for everything that reads it, then
+its units. If m_i is a factor of the output of unit i, then
 
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 
@@ -42,10 +42,10 @@ class Layout(NamedTuple):
     """Positions of the units of a model in its weights.
 
     Attributes:
-        widths: Dictionary from each kind of units to the model option with their number.
+        widths: Dictionary from each kind of units to the model option that sets their number.
         axes: Dictionary from the end of a weight's path to the kinds of units in its rows and in
-            its columns. Units of three gates are consecutive. Weights that read units have them in
-            their rows, an embedding table has them in its columns.
+            its columns. Units of three gates are consecutive. A weight that reads units has them in
+            its rows; an embedding table has them in its columns.
     """
 
     widths: dict
@@ -127,7 +127,7 @@ def narrow(given):
     """Write the narrower translator.
 
     Raises:
-        ValueError: If MODEL has another preset, or layers other than its preset's.
+        ValueError: If MODEL has another preset, or layers that its preset lacks.
     """
     wide = kb.Translator.load(given.model)
     training = wide.training or {"preset": "no known preset"}
@@ -259,16 +259,16 @@ def parsed(arguments):
         help="fraction of units to keep, above 0 and up to 1 (0.75)",
     )
     add("--dropout-share", type=float, default=1.0, help="fraction of MODEL's dropout rates (1.0)")
-    add("--plain", action="store_true", help="vocabularies without Unicode normalization")
+    add("--plain", action="store_true", help="remove Unicode normalization from the vocabularies")
     add("--out", type=Path, required=True, help=".keras file to write")
     parsed = parser.parse_args(arguments)
     if not 0 < parsed.share <= 1:
-        parser.error(f"--share must be above 0, and 1 at most. Received: {parsed.share}")
+        parser.error(f"--share must be above 0 and at most 1. Received: {parsed.share}")
     if not 0 <= parsed.dropout_share <= 1:
         parser.error(f"--dropout-share must be from 0 to 1. Received: {parsed.dropout_share}")
     if parsed.out.suffix != ".keras" or not parsed.out.parent.is_dir():
         parser.error(
-            f"--out must be a .keras file in a directory that exists. Received: {parsed.out}"
+            f"--out must be a .keras file in an existing directory. Received: {parsed.out}"
         )
     return parsed
 

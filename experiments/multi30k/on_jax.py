@@ -154,7 +154,7 @@ def _put(arrays, model):
     found = sum(name.startswith("weight_") for name in arrays)
     if found != len(model.trainable_variables):
         raise ValueError(
-            f"The file has {found} weights, the model {len(model.trainable_variables)}. "
+            f"The file has {found} weights, but the model has {len(model.trainable_variables)}. "
             "Use the MODEL that `prepare` received."
         )
     for number, weight in enumerate(model.trainable_variables):
@@ -265,7 +265,7 @@ def _parser():
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help=f"may be repeated: {', '.join(sorted(SETTABLE))}",
+        help=f"training option; may be repeated: {', '.join(sorted(SETTABLE))}",
     )
     one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
     one.set_defaults(work=train)
@@ -282,7 +282,7 @@ def _parser():
 def _setting(text):
     name, value = training_option(text)
     if name not in SETTABLE:
-        raise argparse.ArgumentTypeError(f"It can set {', '.join(sorted(SETTABLE))}; not {name}.")
+        raise argparse.ArgumentTypeError(f"You can set {', '.join(sorted(SETTABLE))}, not {name}.")
     return name, value
 
 
@@ -290,13 +290,13 @@ def _minutes(text):
     value = float(text)
     if not 0 < value <= MOST_MINUTES:
         raise argparse.ArgumentTypeError(
-            f"It must be above 0 and at most {MOST_MINUTES}. Received: {text}"
+            f"The number must be above 0 and at most {MOST_MINUTES}. Received: {text}"
         )
     return value
 
 
 def _arrays(text):
-    """Return the path of a file that can be written when the work is done."""
+    """Return the path of an .npz file, after creating its directory."""
     path = Path(text)
     if path.suffix != ".npz":
         raise argparse.ArgumentTypeError(f"A name must end in .npz. Received: {text}")

@@ -26,7 +26,7 @@ from keras_bahdanau.files.whole_file import write_text
 
 WORD = regex.compile(r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*")
 LENGTHS = range(3, 20)  # minimum and maximum length in letters and apostrophes
-ADDED = 0.1  # added to the count of each letter after two others
+ADDED = 0.1  # added to the count of each trigram
 PASSING = 0.97  # fraction of dev words that are likely enough
 
 
@@ -98,7 +98,7 @@ def other_words(lines, train, dev):
 
 
 def _words(line, letters):
-    """Return the words of a line that `letters` can write, each in the first possible form."""
+    """Return the words of a line that consist of `letters`, each in the first possible form."""
     for word in WORD.findall(line.replace("’", "'")):
         plain = regex.sub(r"\p{M}", "", unicodedata.normalize("NFD", word))
         forms = (form for text in (word, plain) for form in (text, text.upper(), text.lower()))

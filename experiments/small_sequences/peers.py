@@ -56,7 +56,7 @@ SPACE = "▁"  # replaces spaces in a word, because Phonetisaurus ends words at 
 
 
 def trains(system, task):
-    """Return True if a peer supports such tasks: Phonetisaurus accepts no features."""
+    """Return True if a peer supports the task; Phonetisaurus accepts no features."""
     return system != PHONETISAURUS or task.kind != "inflect"
 
 
@@ -67,7 +67,7 @@ def result(system, task, seed, arguments):
         Dictionary for `Results.write`.
     """
     folder = arguments.out / task.name / f"{system}-{seed}"
-    shutil.rmtree(folder, ignore_errors=True)  # from a training run that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted training run
     folder.mkdir(parents=True)
     programs = arguments.environment or python_of(system.split("-")[0]).parents[1]
     rows, dev = (_rows(arguments.data / path) for path in (task.train, task.dev))

@@ -78,7 +78,7 @@ def _made(results, task, system, seed, make, seeds):
     print(f"{task.name}, {system}, {seed}", flush=True)
     try:
         if seed == "ensemble" and not all(results.has(task.name, system, one) for one in seeds):
-            raise RuntimeError("a training run for it is missing")
+            raise RuntimeError("a training run for the ensemble is missing")
         result = make()
     except (OSError, RuntimeError, ValueError) as error:
         print(f"  {error}", flush=True)
@@ -97,7 +97,9 @@ def _names(known):
     def listed(text):
         names = text.split(",")
         if unknown := [name for name in names if name not in known]:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}; known: {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"unknown: {', '.join(unknown)}; use {', '.join(known)}"
+            )
         return names
 
     return listed
@@ -135,7 +137,7 @@ def parsed(arguments):
     settings, systems = tasks.SETTINGS, tables.PEERS
     add("--settings", type=_names(settings), default=["preset"], help=", ".join(settings))
     add("--systems", type=_names(systems), default=[*systems], help=", ".join(systems))
-    add("--minutes", type=float, help="time limit per training run; peers need it")
+    add("--minutes", type=float, help="time limit per training run; required for peers")
     add("--threads", type=int, default=1, help="threads per process (%(default)s)")
     add("--beam-width", type=int, default=1, help="yoyodyne's beam, if it has one (%(default)s)")
     add("--environment", type=Path, help="environment with the peers (created in benchmarks/.envs)")

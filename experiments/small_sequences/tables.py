@@ -39,7 +39,7 @@ def report(results):
     """Return the page with all tables.
 
     Args:
-        results: List of dictionaries, as `Results.read` gives them.
+        results: List of dictionaries, as returned by `Results.read`.
 
     Returns:
         String, Markdown.
@@ -53,7 +53,7 @@ def report(results):
 
 
 def _summary(scores):
-    """Return groups and tasks with goals x (published, best yoyodyne model that was run, ours)."""
+    """Return a table of groups and tasks with goals: published figures, best peers, our scores."""
     models = [name for name in PEERS if name.startswith("yoyodyne")]
     ours = [name for name in ("preset", "small") if scores.has(name)]
     head = ["task", "", "published best", "yoyodyne", PEERS["phonetisaurus"]]
@@ -75,14 +75,14 @@ def _summary(scores):
 
 
 def _accuracy(scores):
-    """Return tasks x (published, peers, one preset model, mean over its seeds, ensemble)."""
+    """Return a table of tasks: published figures, peers, and our preset."""
     peers = [name for name in PEERS if scores.has(name)]
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
     return _with_minutes(scores, head, peers, ["preset"])
 
 
 def _smaller(scores):
-    """Return tasks x (narrower models: one, mean over the seeds, ensemble)."""
+    """Return a table of tasks: scores of narrower models."""
     settings = [name for name in ("small", "four-bits") if scores.has(name)]
     return _with_minutes(scores, ["task", "", "minutes", "published best"], [], settings)
 
@@ -108,7 +108,7 @@ def _with_minutes(scores, head, peers, settings):
 
 
 def _rows(scores, cells):
-    """Yield (name, a task, values): the mean of each complete group, then its tasks."""
+    """Yield (name, a task, values) for the mean of each complete group, then for its tasks."""
     for group, members in scores.groups.items():
         table = [cells(task) for task in members]
         whole = len(members) == sum(one.group == group for one in tasks.ALL)
@@ -125,7 +125,7 @@ def _of_seeds(settings):
 
 
 def _sizes(scores):
-    """Return tasks x (loss from 8 or 4 bits, file sizes, time per word on a device)."""
+    """Return a table of tasks: loss from 8 or 4 bits, file sizes, time per word on a device."""
     head = ["task", "setting", "", "float32", ".tflite", "bits", ".tflite, kB", ".keras, kB"]
     head += [f"ms, {name}" for name in WAYS]
     rows = []
@@ -139,7 +139,7 @@ def _sizes(scores):
 
 
 def _programs(scores):
-    """Return published files x device programs: ms per word, greedy and five suggestions."""
+    """Return a table of published files: ms per word in each device program."""
     measured = [one for one in scores.published() if "programs" in one]
     names = [*dict.fromkeys(name for one in measured for name in one["programs"])]
     if not names:
@@ -156,7 +156,7 @@ def _programs(scores):
 
 
 def _settings(scores):
-    """Return tasks x settings, as means over the seeds if there are several."""
+    """Return a table of tasks by setting, with means if there are several seeds."""
     used = [one for one in tasks.SETTINGS if scores.has(one)]
     if len(used) < 2:
         return ""
@@ -170,7 +170,7 @@ def _settings(scores):
 
 
 def _files(scores):
-    """Return published files x all metrics, the first with its 95% confidence interval."""
+    """Return a table of published files: all metrics, and the interval of the first one."""
     head = ["task", "setting", "seed", "", "score", "95%", *OTHERS.values()]
     rows = []
     for one in scores.published():

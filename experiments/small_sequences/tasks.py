@@ -1,4 +1,4 @@
-"""The tasks as plain data: files, columns, metrics, training settings, published figures."""
+"""Tasks as plain data: files, columns, metrics, training settings, published figures."""
 
 import dataclasses
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class Task:
         kind: String. A key of `KINDS`.
         train: String. Path of the training file below the data directory.
         dev: String. Path of the dev file below the data directory.
-        columns: String. Columns of both files; our commands detect them themselves.
+        columns: String. Columns of both files; our commands detect them.
         symbols: Bool. True if spaces separate the tokens of a target, such as "R EH D"; this is
             passed to the peers.
         longest_source: Integer. Number of source tokens in a .tflite file, at least a third more

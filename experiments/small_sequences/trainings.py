@@ -149,13 +149,15 @@ class Training:
                 *("--dev", self.data / self.task.dev, "--out", words),
             )
         if not made.is_file():
-            made.with_name(f".unfinished-{made.name}").unlink(missing_ok=True)  # from a killed run
+            made.with_name(f".unfinished-{made.name}").unlink(
+                missing_ok=True
+            )  # left by an interrupted run
             teachers = [("--model", self._other(name)) for name in TEACHERS[self.setting]]
             self._command("translate", words, *itertools.chain(*teachers), "--write-pairs", made)
         return "--corpus", f"own={own}", "--corpus", f"other={made}"
 
     def _narrowed(self, run):
-        """Return the initial model: that of a run, or a narrower one made from it."""
+        """Return the path of the initial model: a run, or a narrower model made from it."""
         if self.setting not in NARROWED:
             return run
         pairs, made = self.folder / "some.tsv", self.folder / "narrow.keras"
@@ -180,7 +182,7 @@ class Training:
         return self.folder.with_name(name) / "run"
 
     def _program(self, name, *arguments):
-        """Run a program of the repository."""
+        """Run a program in the repository."""
         command = [sys.executable, REPOSITORY / name, *arguments]
         logged(command, self.folder / "log.txt", self.threads)
 

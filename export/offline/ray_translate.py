@@ -88,7 +88,9 @@ def _parse(arguments):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="+", type=Path, help=f"files {', '.join(parts.KINDS)}, or")
-    parser.add_argument("--model", required=True, help=".keras, run, SavedModel or .tflite")
+    parser.add_argument(
+        "--model", required=True, help=".keras file, run, SavedModel or .tflite file"
+    )
     parser.add_argument("--out", required=True, type=Path, help="directory for translated parts")
     parser.add_argument("--column", default="text", help="column with the inputs [%(default)s]")
     parser.add_argument("--prefix", default="", help="prefix for the names of new columns")

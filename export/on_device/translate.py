@@ -8,8 +8,8 @@
 
 The last command prompts for sentences until you press Ctrl-D.
 
-It needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and a folder and a file of
-keras_bahdanau: exporters/litert/on_device and text/alignments.py. They must be in the directory of
+It needs Python 3.10, ai-edge-litert, sentencepiece and NumPy. It also needs the folder
+exporters/litert/on_device and the file text/alignments.py of keras_bahdanau, in the directory of
 this program or in the checkout that contains it.
 
 Exit codes: 0 if everything is translated; 2 if the command line, the model or the input is wrong.
@@ -178,7 +178,7 @@ def _load_module(name, directory):
         directory: Path of a directory to search after the directory of this program.
 
     Raises:
-        InputError: If it is in neither of them.
+        InputError: If it is in neither directory.
     """
     spec = importlib.machinery.PathFinder.find_spec(name, [str(HERE), str(directory)])
     if spec is None or spec.origin is None:  # None also for a folder without a module
