@@ -131,7 +131,7 @@ class Training:
         )
 
     def _with_invented_words(self, own):
-        """Return options for training on real and invented forms, half of each batch each."""
+        """Return options for training on real and invented forms, in half of the batches each."""
         made = self.folder / "made.tsv"
         if not made.is_file():
             given = ("--lines", LINES_MADE, "--seed", self.seed, "--out", made)
