@@ -1,4 +1,4 @@
-"""A small translator, trained once, for every test that needs a real one."""
+"""Fixtures that many tests share, such as a small translator that is trained once."""
 
 import collections
 import fcntl
@@ -12,13 +12,13 @@ import zlib
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
+if "PYTEST_XDIST_WORKER" in os.environ:  # the pytest-xdist workers share the CPU cores
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
-    gc.set_threshold(100_000, 50, 1000)  # graphs are many objects that stay: a tenth of the time
+    gc.set_threshold(100_000, 50, 1000)  # long-lived graphs make collection slow: saves 10%
 
 import pytest
 
-# The files that take longest begin, so that no worker waits for one of them in the end.
+# The slowest files run first, so that no worker is left waiting for one of them at the end.
 LONGEST_FILES = ("test_training.py", "test_cli.py", "test_sources.py", "test_serving.py")
 
 
@@ -32,8 +32,12 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark parameters as slow after the first n of a mark `few(n)`; draw a tenth if asked."""
-    items.sort(key=lambda item: item.path.name not in LONGEST_FILES)  # else in the same order
+    """Apply the mark `few(n)` and the option `--tenth`.
+
+    All but the first n parameter sets of a test marked `few(n)` become slow tests. `--tenth` keeps
+    a random tenth of all tests.
+    """
+    items.sort(key=lambda item: item.path.name not in LONGEST_FILES)  # a stable sort
     seen = collections.Counter()
     for item in items:
         mark = item.get_closest_marker("few")
@@ -48,7 +52,7 @@ def pytest_collection_modifyitems(config, items):
         drawn = zip(items, tenths, strict=True)
         config.hook.pytest_deselected(items=[item for item, tenth in drawn if tenth])
         items[:] = [item for item, tenth in zip(items, tenths, strict=True) if not tenth]
-        # files in the order of a draw: the minutes do not always end before the same ones
+        # shuffles the files, so that `--minutes` does not always skip the same ones
         items.sort(key=lambda item: zlib.crc32(f"{name} {item.path.name}".encode()))
 
 
@@ -62,7 +66,7 @@ TOY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "f
 
 
 def toy_pairs():
-    """Every sequence of one to three number words, and its word-by-word translation."""
+    """Return every sequence of one to three number words with its word-by-word translation."""
     sentences = [[word] for word in TOY]
     for length in (1, 2):
         sentences += [
@@ -75,10 +79,13 @@ def toy_pairs():
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
-    """`once(name, make)`: a path that `make(path)` writes in the first worker that asks for it."""
+    """Function `once(name, make)` that returns a path, created by `make(path)` on first use.
+
+    Only the first worker that requests the path creates it.
+    """
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        place = place.parent  # which the workers of one run share
+        place = place.parent  # a directory that all workers of a run share
 
     def path_of(name, make):
         path = place / "once" / name
@@ -96,7 +103,7 @@ def once(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy_translator(once):
-    """A `Translator` that has learnt to count in German, with word-like subwords."""
+    """A `Translator` that has learned to count in German, with word-like subwords."""
     import keras
 
     import keras_bahdanau as kb
@@ -110,7 +117,7 @@ def toy_translator(once):
         )
         model.build()
         model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=kb.losses.TokenCrossentropy())
-        model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+        model.optimizer.build(model.trainable_variables)  # otherwise the first step is traced twice
         data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
         model.fit(data, epochs=25, verbose=0, shuffle=False)
         kb.Translator(source, model, target).save(path)
@@ -120,7 +127,7 @@ def toy_translator(once):
 
 @pytest.fixture(scope="session")
 def toy_saved_model(toy_translator, once):
-    """Its SavedModel: the path of version 1."""
+    """The path of version 1 of the toy translator's SavedModel."""
     from keras_bahdanau import export_saved_model
 
     return once("translator/1", lambda path: export_saved_model(toy_translator, path.parent))
@@ -128,7 +135,7 @@ def toy_saved_model(toy_translator, once):
 
 @pytest.fixture(scope="session")
 def toy_answers(toy_translator, toy_saved_model, once):
-    """Answers of that SavedModel to `toy_requests`, by name, from one clean process."""
+    """The answers of `toy_saved_model` to `toy_requests`, by name, from a single clean process."""
     import toy_requests
 
     from keras_bahdanau.exporters import run_in_clean_process
@@ -143,7 +150,7 @@ def toy_answers(toy_translator, toy_saved_model, once):
 
 @pytest.fixture(scope="session")
 def toy_ids_model(toy_translator, once):
-    """Its SavedModel of ids: the path of version 1."""
+    """The path of version 1 of the toy translator's SavedModel for ids."""
     from keras_bahdanau.exporters import IdsSavedModelExporter, export
 
     def write(path):
@@ -154,7 +161,7 @@ def toy_ids_model(toy_translator, once):
 
 @pytest.fixture(scope="session")
 def toy_litert(toy_translator, once):
-    """Its LiteRT file, for sentences of up to 24 tokens."""
+    """The toy translator's LiteRT file, for sentences of up to 24 tokens."""
     from keras_bahdanau import export_litert
 
     def export(path):
@@ -165,7 +172,7 @@ def toy_litert(toy_translator, once):
 
 @pytest.fixture(scope="session")
 def suggesting(toy_translator, once):
-    """The LiteRT file of the toy, with all signatures for texts."""
+    """The toy translator's LiteRT file with all text signatures."""
     from keras_bahdanau import export_litert
 
     def export(path):
@@ -178,12 +185,12 @@ def suggesting(toy_translator, once):
 
 @pytest.fixture(scope="session")
 def toy_onnx(toy_translator, once):
-    """Its ONNX file, for sentences of up to 24 tokens, with prefixes."""
+    """The toy translator's ONNX file with prefixes, for sentences of up to 24 tokens."""
     from keras_bahdanau import export_onnx
 
     def export(path):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # which takes half of the time
+            patch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # catching them takes half of the time
             export_onnx(toy_translator, path, max_source_length=24, signatures=("prefix",))
 
     return once("toy.onnx", export)
@@ -191,7 +198,10 @@ def toy_onnx(toy_translator, once):
 
 @pytest.fixture(scope="session")
 def toy_source(once):
-    """`toy_source(name)`: the file of a pipeline that has learnt a case of `toy_sources`."""
+    """Function `toy_source(name)` that returns the file of a pipeline trained on a toy task.
+
+    The tasks are those in `toy_sources.CASES`.
+    """
     import toy_sources
 
     return lambda name: once(f"{name}.keras", lambda path: toy_sources.train(name, path))
@@ -199,7 +209,10 @@ def toy_source(once):
 
 @pytest.fixture(scope="session")
 def toy_artefact(toy_source, once):
-    """`toy_artefact(name, "saved-model", "litert" or "onnx")`: the export of such a pipeline."""
+    """Function `toy_artefact(name, format)` that returns an exported pipeline of `toy_source`.
+
+    The format is "saved-model", "litert" or "onnx".
+    """
     from keras_bahdanau import export_litert, export_onnx, export_saved_model
     from keras_bahdanau.pipelines.tasks import load_pipeline
 
@@ -227,7 +240,7 @@ def toy_artefact(toy_source, once):
 
 @pytest.fixture(scope="module")
 def graphs():
-    """A `modes.graphs()` for all tests of a file: a function that they share is traced once."""
+    """A `modes.graphs()` for the test file: a function that its tests share is traced once."""
     import modes
 
     return modes.graphs()
@@ -235,9 +248,9 @@ def graphs():
 
 @pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.slow), "graph"])
 def run(request, graphs):
-    """`run(function, *args)`: what the function gives, as a graph and, slow, as it stands.
+    """Function `run(function, *args)` that calls the function in graph mode or eagerly.
 
-    Of a test that is marked `modes.graph_is_slow` it is the graph that is slow.
+    The eager variant of each test is slow; with `modes.graph_is_slow`, the graph variant is.
     """
     import modes
 
@@ -249,7 +262,7 @@ PROGRAMS = ("examples", "experiments", "benchmarks")
 
 @pytest.fixture
 def example(request, monkeypatch):
-    """Function that imports a module of an example, from `FOLDER` of the test's own module."""
+    """Function that imports a module from the example folder `FOLDER`, set by the test module."""
     known = {*sys.modules}
     monkeypatch.syspath_prepend(request.module.FOLDER)
     yield importlib.import_module
@@ -259,4 +272,4 @@ def example(request, monkeypatch):
         if any(
             file.is_relative_to(root / part) for part in ("examples", "experiments", "benchmarks")
         ):
-            del sys.modules[name]  # another example has a module of that name
+            del sys.modules[name]  # another example may have a module of the same name

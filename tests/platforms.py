@@ -1,8 +1,8 @@
-"""The table that `make platforms` prints: where the package and its extras resolve.
+"""Print the table of `make platforms`: where the package and its extras can be installed.
 
-For each platform and Python, uv looks for a wheel of every dependency, at the
-version in `constraints.txt`. It reads markers for the platform in question;
-pip would read them for the Python that runs it. Nothing is installed.
+For each platform and Python version, uv looks for a wheel of every dependency, at the
+version in `constraints.txt`. uv evaluates environment markers for the given platform;
+pip would evaluate them for the Python that runs it. Nothing is installed.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ SUPPORTED = {
     "macOS arm64": "aarch64-apple-darwin",
     "Windows x86-64": "x86_64-pc-windows-msvc",
 }
-UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow has no wheels for it
+UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow publishes no wheels for it
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 EXTRAS = (
     *("all", "litert", "plot", "audio", "dates", "digits", "fonts", "forecasting", "notebooks"),
@@ -27,11 +27,11 @@ COLUMNS = ("package", "with text", *EXTRAS)
 
 
 def main():
-    """Prints one line for each platform.
+    """Print one line for each platform.
 
     Returns:
-        The exit code: 1 if the package or an extra resolves where it should not, or does not
-        where it should.
+        The exit code: 1 if the package or an extra resolves where it should not, or fails to
+        resolve where it should; otherwise 0.
     """
     print(" " * 16 + "".join(f"{column:13}" for column in COLUMNS).rstrip(), flush=True)
     surprises = 0
@@ -46,7 +46,7 @@ def main():
 
 
 def pythons_by_column(platform):
-    """The Pythons that have everything: a dictionary from a column to a list of strings."""
+    """Return the Python versions with all wheels: a dictionary from column to list of strings."""
     found = {column: [] for column in COLUMNS}
     for python in PYTHONS:
         if resolved(platform, python) is not None:
@@ -61,15 +61,15 @@ def pythons_by_column(platform):
 
 
 def resolved(platform, python, *options):
-    """The names of the packages that an installation would have; None if it is impossible.
+    """Return the names of the packages that would be installed, or None if resolution fails.
 
     Args:
-        platform: String, as `uv pip compile --python-platform` takes it.
+        platform: String. A value of `uv pip compile --python-platform`.
         python: String, such as "3.11".
-        *options: Strings, more options of `uv pip compile`.
+        *options: Strings. Additional options of `uv pip compile`.
 
     Raises:
-        RuntimeError: If uv cannot tell, for example because it reaches no index.
+        RuntimeError: If uv fails for another reason, such as an unreachable package index.
     """
     command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml"]
     command += ["--constraint", "constraints.txt", "--only-binary", ":all:"]
@@ -86,7 +86,7 @@ def resolved(platform, python, *options):
 
 
 def span(pythons):
-    """The Pythons in short."""
+    """Return a list of Python versions in short form, such as "3.10-3.13"."""
     if pythons == list(PYTHONS):
         return f"{PYTHONS[0]}-{PYTHONS[-1]}"
     return ",".join(pythons) or "no"

@@ -1,4 +1,4 @@
-"""A few pairs of sentences, and the size of a vocabulary of them for each model type."""
+"""A few sentence pairs, and the size of their vocabulary for each model type."""
 
 PAIRS = [
     ("the cat sat", "le chat"),

@@ -1,12 +1,13 @@
-"""The conformance file of arrays: requests to exported files of Keras models, and their answers.
+"""Write the conformance file for arrays: requests to exported Keras models, with the answers.
 
     python tests/support/array_conformance.py DIRECTORY
 
-writes small .tflite and .onnx files and `arrays.json`, a list of cases. Each has the `file`, the
-`signature` (null for the first one), `streams` (true if states stay in the runtime), `requests`
-(objects of nested lists) with their `answers`, by Keras, the `tolerance` of each number, and
-`open_length` (true if a tensor of a .tflite file has an axis of any size, which LiteRT.js refuses).
-The answers of a model in 8 bits are those of LiteRT or ONNX Runtime for Python.
+writes small .tflite and .onnx files and `arrays.json`, a list of cases. Each case has the `file`,
+the `signature` (null for the first one), `streams` (true if the runtime keeps the states),
+`requests` (objects of nested lists) with the `answers` that Keras computes, the absolute
+`tolerance` of each value, and `open_length` (true if a tensor in a .tflite file has an axis of
+unspecified size, which LiteRT.js refuses). For a model with 8-bit weights, LiteRT or ONNX Runtime
+for Python computes the answers.
 """
 
 import json
@@ -26,7 +27,7 @@ IDS, LENGTH, STEPS = 60, 7, 20
 
 
 class Case(NamedTuple):
-    """Requests to one signature of a file, and what every runtime must answer."""
+    """Requests to one signature of a file, and the answers that every runtime must give."""
 
     file: str
     requests: list
@@ -35,11 +36,11 @@ class Case(NamedTuple):
     streams: bool = False
     open_length: bool = False
     tolerance: float = 1e-5
-    tolerance_of_wasm: float = 1e-5  # whose kernels of 8 bits round otherwise
+    tolerance_of_wasm: float = 1e-5  # its 8-bit kernels round differently
 
 
 def classifier():
-    """Ids of any length, 0 of padding, to three classes."""
+    """Return a model from ids of any length, padded with 0, to three classes."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     vectors = L.Embedding(IDS, 4, mask_zero=True)(ids)
     hidden = L.Bidirectional(L.LSTM(5, return_sequences=True))(vectors)
@@ -48,13 +49,13 @@ def classifier():
 
 
 def listener():
-    """Vectors of any length to an answer for each."""
+    """Return a recurrent model from a sequence of vectors of any length to an output for each."""
     layers = [L.GRU(6, return_sequences=True), L.Dense(3, "softmax", name="alarm")]
     return spread(keras.Sequential([keras.Input((None, 4), name="sample"), *layers]))
 
 
 def towers():
-    """Ids and vectors to an answer of both and one for each vector."""
+    """Return a model from ids and vectors to one output for both, and one for each vector."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     sample = keras.Input((None, 4), name="sample")
     left = L.LSTM(5)(L.Embedding(IDS, 4, mask_zero=True)(ids))
@@ -66,19 +67,19 @@ def towers():
 
 
 def tagger():
-    """Vectors of any length to an answer for each, without a recurrent layer."""
+    """Return `listener` without a recurrent layer: vectors of any length to an output for each."""
     return spread(keras.Sequential([keras.Input((None, 4), name="sample"), L.Dense(2, name="tag")]))
 
 
 def reader():
-    """Ids to classes, with weights that are large enough for 8 bits."""
+    """Return a model from ids to classes, with weights large enough to be quantized to 8 bits."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     hidden = L.GRU(40)(L.Embedding(IDS, 32, mask_zero=True)(ids))
     return spread(keras.Model(ids, L.Dense(3, name="classes")(hidden)))
 
 
 def write(folder):
-    """Write the files and `arrays.json` into a directory; returns the list of `Case`."""
+    """Write the files and `arrays.json` to a directory, and return the list of `Case`."""
     draw = np.random.default_rng(0)
 
     def ids(length, real=None):
@@ -124,7 +125,7 @@ def write(folder):
     heard = [{"alarm": whole[:, step]} for step in range(STEPS)]
     cases.append(Case("hear.tflite", streamed, heard, streams=True))
     stream = ArrayModel(folder / "hear.tflite").stream()
-    requests, fed = [], []  # the states of each step go back with the next one
+    requests, fed = [], []  # each request passes the states of the previous step
     for request in streamed:
         requests.append({**request, **stream.states})
         fed.append({**stream(request), **stream.states})
@@ -156,7 +157,7 @@ def write(folder):
 
 
 def case(file, model, requests, **fields):
-    """The `Case` of a model whose outputs are named by Keras' layers or by keys."""
+    """Return the `Case` of a model whose outputs are named after a Keras layer or by keys."""
     answers = []
     for request in requests:
         output = model(request if len(request) > 1 else next(iter(request.values())))
@@ -166,12 +167,12 @@ def case(file, model, requests, **fields):
 
 
 def lists(objects):
-    """Dictionaries of arrays as JSON has them."""
+    """Convert dictionaries of arrays to dictionaries of nested lists, for JSON."""
     return [{key: np.asarray(value).tolist() for key, value in one.items()} for one in objects]
 
 
 def assert_alike(received, expected, tolerance):
-    """Compare answers, dictionaries of nested lists."""
+    """Assert that answers, which are dictionaries of nested lists, are equal within a tolerance."""
     assert len(received) == len(expected)
     for one, other in zip(received, expected, strict=True):
         assert set(one) == set(other)

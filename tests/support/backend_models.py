@@ -1,4 +1,4 @@
-"""The models that every backend runs: between them each cell, and the main attentions."""
+"""The models that every backend runs; together they cover each cell and the main attentions."""
 
 from options import OPTIONS, TOGETHER
 
@@ -8,6 +8,6 @@ _MORE = (
     *("when blocks", "blocks of self-attention", "cell sru", "cell min-gru", "cell min-lstm"),
 )
 MODELS = {**TOGETHER, **{name: OPTIONS[name] for name in _MORE}}
-DRAWING = {  # in training, so that two backends have different losses
+DRAWING = {  # random numbers in training: the losses of two backends differ
     *("monotonic with coverage", "normalized layers and maxout", "all that makes training noisy"),
 }

@@ -1,19 +1,22 @@
-"""The code blocks of the documentation, and a program that runs those of one page.
+"""Collect the code blocks of the documentation, and run those of a page.
 
-A block of a page is run, in order, unless an HTML comment right before it gives a reason:
+The blocks of a page are run in order. A block is skipped if an HTML comment directly before it
+gives a reason:
 
     <!-- not run: a server must answer at port 8501 -->
 
-What a block needs and no reader has to see stands in such a comment, too, in its language:
+Setup code that readers don't need to see also goes in a comment, in the language of the block:
 
     <!-- setup
     small-files model runs/en-de
     -->
 
-`python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
-runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
-A block of text right behind one of Python is what that one must print.
-`keras-bahdanau train` and `distill`, `training.train`, `fit` and `demo.split` are made small.
+`python tests/support/code_blocks.py` prints the number of blocks of each page. With a page and a
+folder as arguments, it runs the page in that folder, next to the files that `small-files` writes:
+Python blocks share a namespace, and bash runs the shell blocks. A text block that directly follows
+a Python block is the output that the Python block must print.
+`keras-bahdanau train` and `distill`, `training.train`, `fit` and `demo.split` run with small
+settings.
 """
 
 import contextlib
@@ -29,7 +32,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 PARTS = ("docs", "examples", "export", "benchmarks")
 RUN = ("python", "sh")
-SHOWN = ("json", "text")  # output, and contents of files
+SHOWN = ("json", "text")  # output and file contents
 SMALL = {
     "epochs": 1,
     "units": 8,
@@ -46,15 +49,15 @@ _COMMENT = re.compile(r"<!--\s*(not run:|setup\b)(.*?)-->", re.DOTALL)
 
 
 class Block(NamedTuple):
-    """One fenced block.
+    """A fenced code block.
 
     Attributes:
-        line: Integer, the line of its fence, from 1.
-        language: String behind the fence; "" for none.
-        code: String, its lines without their indentation.
-        setup: String, code to run before it.
-        reason: String, why it is not run; "" if it is.
-        output: String, the block of text right behind a block of Python: what it prints.
+        line: Integer. The line number of its opening fence, from 1.
+        language: String. The language after the fence; "" if there is none.
+        code: String. Its lines without their common indentation.
+        setup: String. Code to run before the block.
+        reason: String. Why the block is not run; "" if it is run.
+        output: String. The text block directly after a Python block: the output it must print.
     """
 
     line: int
@@ -70,9 +73,9 @@ class Block(NamedTuple):
 
 
 def pages():
-    """The pages whose blocks are collected, as sorted paths; none of a hidden directory.
+    """Return the sorted paths of the pages to collect, without those in hidden directories.
 
-    `benchmarks/.envs`, which the benchmarks make, has pages of other packages.
+    The benchmarks create `benchmarks/.envs`, which contains pages of other packages.
     """
     tops = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
     nested = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.md"))
@@ -84,7 +87,7 @@ def name_of(page):
 
 
 def blocks_of(page):
-    """The blocks of a page in their order."""
+    """Return the blocks of a page in order."""
     text = page.read_text(encoding="utf-8")
     blocks, end = [], 0
     for fence in _FENCE.finditer(text):
@@ -110,14 +113,18 @@ def blocks_of(page):
 
 
 def run_page(page, folder):
-    """Run the blocks of a page in a folder; the first that fails raises, with page and line."""
+    """Run the blocks of a page in a folder.
+
+    Raises:
+        RuntimeError: At the first block that fails, with its page and line.
+    """
     programs = folder / ".programs"
     programs.mkdir()
     for name, arguments in {
         "keras-bahdanau": f'"{__file__}" --command',
         "small-files": f'"{Path(__file__).with_name("small_files.py")}"',
         "python": "",
-        "pip": "-c pass",  # what pages install is there already, or they say that they need it
+        "pip": "-c pass",  # packages are already installed, or the page says that it needs them
     }.items():
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
@@ -128,7 +135,7 @@ def run_page(page, folder):
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ["MPLBACKEND"] = "agg"
     os.chdir(folder)
-    sys.path.insert(0, "")  # modules that a page writes, as in a session of Python
+    sys.path.insert(0, "")  # finds modules that the page writes, like an interactive Python session
     _bash("small-files text")
     _make_small()
     namespace = {"__name__": "__main__"}
@@ -148,7 +155,7 @@ def run_page(page, folder):
 
 
 def _printed(program, namespace):
-    """Run Python; what it writes to standard output."""
+    """Run Python code, and return its standard output."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(program, namespace)
@@ -161,7 +168,11 @@ def _bash(code):
 
 
 def _make_small():
-    """Two epochs for `fit`, one for `train`, whose own settings are small; a small demo corpus."""
+    """Make training small.
+
+    `fit` runs at most two epochs, `train` one epoch or with small settings, and `demo.split`
+    returns a small corpus.
+    """
     import keras
 
     from keras_bahdanau import demo, training
@@ -181,7 +192,7 @@ def _make_small():
 
 
 def with_small_settings(arguments):
-    """The arguments of `keras-bahdanau`, with small settings behind those of a training."""
+    """Return arguments of `keras-bahdanau`; those of a training run get small settings appended."""
     if arguments[:1] not in (["train"], ["distill"]) or "--help" in arguments:
         return arguments
     settings = SMALL if "--from" not in arguments else {"epochs": 1}
@@ -189,12 +200,12 @@ def with_small_settings(arguments):
     if "--hard-alignment" in arguments:
         del named["--attention-units"]
     if arguments[0] == "distill" or any(Path(word).is_dir() for word in arguments[1:2]):
-        named.pop("--vocabulary-size", None)  # that of the teacher, or of the shards
+        named.pop("--vocabulary-size", None)  # the teacher or the shards set it
     return [*arguments, *(word for pair in named.items() for word in pair)]
 
 
 def _count():
-    """Print a line for each page: blocks that run, those that do not, and output."""
+    """Print a line for each page: the number of blocks that run, that don't run, and of output."""
     line, total = "{:4} run, {:3} with a reason not to, {:3} output: {}", [0, 0, 0]
     for page in filter(blocks_of, pages()):
         blocks = blocks_of(page)
