@@ -1,16 +1,16 @@
-"""The conformance file: texts, ids, hypotheses and scores that every runtime must give.
+"""Write the conformance file: texts, ids, hypotheses and scores that every runtime must return.
 
     python tests/support/conformance_file.py --encodings 30000 --model en-de.tflite --out all.json
 
-One JSON object. `vocabularies` lists SentencePiece models of every kind (`name`, `model` in base64)
-with `encodings`, each a `text` (or `bytes` in base64, which are no UTF-8) with its `ids`, and
-`decodings`, each a list of `ids` with its `text`. `answers`, if there is a model, has `model` (the
-name of its file), `verb` and `inputs`: each a `text` with the `ids` of its source, the end token
-included, and, for each search (`best`, `greedy`, `nbest`), its `hypotheses`, best first, as lines
-of JSON have them: `text`, `score`, `confidence`, `finished`, `tokens`, and, of each token,
-`token_log_probs`, `token_entropies` and `token_words`, null where an older model lacks them. A text
-that is too long for the model has `ids` and no hypotheses. All of it is sentencepiece's and
-LiteRT's own, by their Python packages.
+The file is a JSON object. `vocabularies` lists SentencePiece models of every kind (`name`, and
+`model` in base64) with `encodings`, each a `text` (or `bytes` in base64, if it isn't valid UTF-8)
+with its `ids`, and `decodings`, each a list of `ids` with its `text`. Given a model, `answers`
+contains `model` (its file name), `verb` and `inputs`. Each input is a `text` with the `ids` of its
+source, including the end token, and, for each search (`best`, `greedy`, `nbest`), its `hypotheses`,
+best first, with the keys of JSON output: `text`, `score`, `confidence`, `finished`, `tokens`, and,
+for each token, `token_log_probs`, `token_entropies` and `token_words`, which are null if an older
+model lacks them. A text that is too long for the model has `ids` but no hypotheses. The Python
+packages sentencepiece and LiteRT compute all values.
 """
 
 import argparse
@@ -49,7 +49,7 @@ OWN = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "minloglevel": 3}
 
 
 def vocabularies():
-    """A dictionary from a name to the bytes of a SentencePiece model: one of each kind."""
+    """Return a dictionary from name to SentencePiece model (bytes), with a model of each kind."""
     lines = [line for line in CORPUS for _ in range(2)]
     small = {"vocabulary_size": 400, "exact": False}
     models = {}
@@ -59,7 +59,7 @@ def vocabularies():
                 name = f"{kind}, {normalization}, {len(symbols)} symbols"
                 settings = {"model_type": kind, "normalization": normalization, "symbols": symbols}
                 models[name] = Subwords.train(lines, **small, **settings).model
-    for kind in ("bpe", "unigram", "char", "grapheme", "word"):  # letters in, syllables out
+    for kind in ("bpe", "unigram", "char", "grapheme", "word"):  # decodes letters to syllables
         settings = {"model_type": kind, "normalization": "nfd"}
         models[f"{kind}, nfd"] = Subwords.train(lines, **small, **settings).model
     models["char, nfd, of a source"] = drop_composition(models["char, nfd"])
@@ -75,7 +75,7 @@ def vocabularies():
 
 
 def trained(lines, **settings):
-    """A model with settings that `Subwords.train` does not have."""
+    """Train a SentencePiece model with settings that `Subwords.train` doesn't offer."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines), model_writer=model, **OWN, **settings
@@ -84,7 +84,10 @@ def trained(lines, **settings):
 
 
 def texts(count, seed=0):
-    """So many strings, and a few bytes among them: words, odd characters, all kinds of spaces."""
+    """Return `count` random texts of words, odd characters and all kinds of spaces.
+
+    Most are strings; a few are bytes that aren't valid UTF-8.
+    """
     draw = random.Random(seed)
     words = [word for line in CORPUS for word in line.split()] + [*SYMBOLS]
     found = ["", " ", "\u2581", " a", "a ", "  a  b  "]
@@ -111,7 +114,7 @@ def texts(count, seed=0):
 
 
 def conformance_of(model, inputs, draw):
-    """The encodings of some inputs and as many decodings of random ids, by the library."""
+    """Return sentencepiece's encodings of the inputs, and as many decodings of random ids."""
     library = sentencepiece.SentencePieceProcessor(model_proto=model)
     encodings = [
         {**_as_json(one), "ids": ids}
@@ -131,13 +134,13 @@ def _as_json(text):
 
 
 def answers_of(path, inputs):
-    """The part `answers` of a .tflite file, for the searches that it has signatures for."""
+    """Return `answers` for a .tflite file: results of each search that it has a signature for."""
     best = OnDeviceTranslator(path)
     searches = {"best": lambda text: best.translate([text])}
     try:
         greedy = OnDeviceTranslator(path, greedy=True)
     except ValueError:
-        pass  # without that signature
+        pass  # the file has no greedy signature
     else:
         searches["greedy"] = lambda text: greedy.translate([text])
     if best.most > 1:
@@ -154,7 +157,7 @@ def answers_of(path, inputs):
 
 
 def fields_of(one):
-    """What a line of JSON says of an `OnDeviceTranslation`."""
+    """Return the fields of an `OnDeviceTranslation` as JSON output has them."""
     rows = {name: getattr(one, name) for name in OF_TOKENS}
     return {
         "text": one.text,
@@ -167,7 +170,7 @@ def fields_of(one):
 
 
 def assert_alike(found, expected, atol=1e-5):
-    """Hypotheses have the same keys in one order, and the same values but for the last bits."""
+    """Assert that hypotheses have the same keys in order, and the same values up to rounding."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert [*one] == [*other]
@@ -179,7 +182,7 @@ def assert_alike(found, expected, atol=1e-5):
 
 
 def conformance(encodings, path=None, inputs=(), seed=0):
-    """The whole object: so many encodings in all, and the answers of a model to some inputs."""
+    """Return the JSON object: `encodings` encodings in total, and a model's answers to `inputs`."""
     models, draw = vocabularies(), random.Random(seed)
     each = -(-encodings // len(models))
     whole = {
@@ -193,7 +196,7 @@ def conformance(encodings, path=None, inputs=(), seed=0):
 
 
 def write(path, *arguments, **settings):
-    """Write the file."""
+    """Write the conformance file to `path`."""
     content = json.dumps(conformance(*arguments, **settings), ensure_ascii=False)
     Path(path).write_text(content, encoding="utf-8")
 

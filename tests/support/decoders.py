@@ -1,4 +1,4 @@
-"""Decoders from flat options: those of the decoder cell and those of the decoder together."""
+"""Build decoders from flat options, which mix those of the decoder and those of its cell."""
 
 import inspect
 
@@ -8,12 +8,12 @@ OF_DECODER = {*inspect.signature(Decoder).parameters, "name", "dtype", "trainabl
 
 
 def new_decoder(vocabulary_size, embedding_units, units, attention="bahdanau", **options):
-    """A `Decoder`, whose options that are none of its own make its cell."""
+    """Return a `Decoder`; the options that it doesn't have itself are passed to its cell."""
     return _decoder(Decoder, vocabulary_size, embedding_units, units, attention, options)
 
 
 def new_hard_decoder(vocabulary_size, embedding_units, units, attention, **options):
-    """The same of a `HardDecoder`."""
+    """Return a `HardDecoder`, with options as in `new_decoder`."""
     options = {"when": "apart", **options}
     return _decoder(HardDecoder, vocabulary_size, embedding_units, units, attention, options)
 

@@ -1,4 +1,4 @@
-"""PNG and WAV files to give to the programs for devices: whole ones, odd ones and damaged ones."""
+"""PNG and WAV files as inputs of the programs for devices: valid, unusual and damaged ones."""
 
 import io
 import struct
@@ -19,7 +19,7 @@ def card_of(source, longest, reduction=1):
 
 
 def image_file(mode, high, wide, **settings):
-    """A PNG file of random pixels."""
+    """Return a PNG file of random pixels."""
     depth = {"RGB": (3,), "LA": (2,), "RGBA": (4,)}.get(mode, ())
     pixels = np.random.default_rng(high * wide).integers(0, 256, (high, wide, *depth), np.uint8)
     content = io.BytesIO()
@@ -29,7 +29,7 @@ def image_file(mode, high, wide, **settings):
 
 
 def sound_file(samples, rate=16_000, width=2, channels=1):
-    """A WAV file of random numbers."""
+    """Return a WAV file of random samples."""
     content = io.BytesIO()
     with wave.open(content, "wb") as file:
         file.setparams((channels, width, rate, 0, "NONE", None))
@@ -38,7 +38,7 @@ def sound_file(samples, rate=16_000, width=2, channels=1):
 
 
 def float_file(values, rate=16_000, channels=1, extensible=False):
-    """A WAV file of floats, of 32 or 64 bits as the array has."""
+    """Return a WAV file of floats, with the array's precision of 32 or 64 bits."""
     tag = 0xFFFE if extensible else 3
     form = struct.pack("<HHIIHH", tag, channels, rate, 0, 0, 8 * values.itemsize)
     form += struct.pack("<HHIH", 22, 32, 4, 3) + bytes(14) if extensible else b""
@@ -48,7 +48,7 @@ def float_file(values, rate=16_000, channels=1, extensible=False):
 
 
 def other_sounds():
-    """WAV files of other rates, widths and channels than the model's, the first an ordinary one."""
+    """Return WAV files of other rates, widths and channels than the model's, a common one first."""
     values = np.array([0.5, -1, np.nan, np.inf, 1e30, 0.1] * 40, "<f4")
     return [
         sound_file(5000, rate=22_050, width=3, channels=2),
@@ -63,9 +63,9 @@ def other_sounds():
 
 
 def riff(*chunks, block=2, bits=16, channels=1, name=b"RIFF"):
-    """A WAV file of 16 kHz of chunks, (name, content) or (name, content, declared size).
+    """Return a 16 kHz WAV file of a chunk "fmt " and the given chunks, without padding.
 
-    They are written without padding; a chunk "fmt " comes first.
+    A chunk is a tuple (name, content) or (name, content, declared size).
     """
     form = struct.pack("<HHIIHH", 1, channels, 16_000, 16_000 * block, block, bits)
     body = b"WAVE"
@@ -75,7 +75,7 @@ def riff(*chunks, block=2, bits=16, channels=1, name=b"RIFF"):
 
 
 def strange_sounds():
-    """WAV files of writers that follow no rule, and of silence."""
+    """Return silent WAV files, and WAV files that violate the format but can still be read."""
     data = np.random.default_rng(1).integers(-9000, 9000, 480).astype("<i2").tobytes()
     sizes = struct.pack("<QQQI", 0, len(data), 480, 0)
     return [
@@ -94,7 +94,7 @@ def strange_sounds():
 
 
 def wrong_sounds():
-    """WAV files without a sample, that were cut, or whose blocks can't hold their bits."""
+    """Return WAV files that are empty or truncated, or have blocks too small for their bits."""
     data = bytes(range(200)) * 4
     return [
         sound_file(0),
@@ -108,14 +108,14 @@ def wrong_sounds():
 
 
 def png_of_rows(pixels, bits, colour, *chunks):
-    """A PNG file of rows of bytes, with other chunks before them."""
+    """Return a PNG file of rows of bytes, with the given chunks before them."""
     high, wide = len(pixels), len(pixels[0]) * 8 // bits // {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     rows = zlib.compress(b"".join(b"\0" + bytes(row) for row in pixels))
     return png_of(wide, high, *chunks, (b"IDAT", rows), bits=bits, colour=colour)
 
 
 def other_images():
-    """PNG files of other sizes, of 16 bits and with transparency, the first an ordinary one."""
+    """Return PNG files of other sizes, with 16 bits or with transparency, an ordinary one first."""
     draw = np.random.default_rng(4)
     sizes = [(1, 1), (3, 70), (70, 3), (9, 20), (33, 47), (200, 310), (1, 400), (400, 1)]
     modes = ("RGBA", "L", "LA", "RGB", "P", "1")
@@ -138,10 +138,10 @@ def other_images():
 
 
 def turned_images():
-    """PNG files with each orientation in a chunk eXIf, before and behind the pixels."""
+    """Return PNG files with each orientation in a chunk eXIf, before or after the pixels."""
     rows, images = np.random.default_rng(6).integers(0, 256, (9, 60), np.uint8), []
     pixels = (b"IDAT", zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows)))
-    for number in range(10):  # 0 and 9 are none
+    for number in range(10):  # 0 and 9 aren't valid
         order = "<>"[number % 2]
         exif = struct.pack(
             f"{order}2sHIHHHIHHI", b"IIMM"[number % 2 * 2 :][:2], 42, 8, 1, 274, 3, 1, number, 0, 0
@@ -152,7 +152,7 @@ def turned_images():
 
 
 def blank_images():
-    """PNG files of one colour, and of one with a little ink."""
+    """Return PNG files of a single colour, some with a little ink."""
     images = [np.full((16, 20, 4), value, np.uint8) for value in (255, 0, 90)]
     images.append(images[0] - np.random.default_rng(7).integers(0, 9, (16, 20, 4), np.uint8))
     images[-1][..., 3] = 255
@@ -162,15 +162,15 @@ def blank_images():
 
 
 def clear_colour_of_16_bits():
-    """A PNG file of 16 bits a channel with a transparent colour."""
+    """Return a PNG file with 16 bits per channel and a transparent colour."""
     rows = np.random.default_rng(5).integers(0, 256, (16, 240), np.uint8)
     rows[5, :6] = rows[6, :6] = rows[7, :6]
-    rows[6, 1] ^= 1  # a colour that differs from the clear one in the lower bits alone
+    rows[6, 1] ^= 1  # differs from the transparent colour only in the low byte
     return png_of_rows(rows, 16, 2, (b"tRNS", rows[5, :6].tobytes()))
 
 
 def png_of(wide, high, *chunks, bits=8, colour=0):
-    """A PNG file, of 8 bits grey by default, that declares a size, and has only these chunks."""
+    """Return a PNG file, 8-bit grey by default, that declares a size and has only these chunks."""
     head = (b"IHDR", struct.pack(">IIBBBBB", wide, high, bits, colour, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
@@ -179,7 +179,7 @@ def png_of(wide, high, *chunks, bits=8, colour=0):
 
 
 def damaged(content, random):
-    """A file with a few other bytes, cut off, or with bytes between."""
+    """Return a file with a few bytes changed, removed or inserted, or with its end cut off."""
     content = bytearray(content)
     for _ in range(random.choice((1, 1, 3))):
         place = random.randrange(min(len(content), random.choice((80, 5000))))

@@ -1,4 +1,4 @@
-"""A layer's weights as the plain float64 arrays that `reference` takes."""
+"""Convert the weights of layers to the float64 arrays that `reference` accepts."""
 
 import numpy as np
 import reference
@@ -15,25 +15,28 @@ def attention(layer):
 
 
 def keras_cell(layer):
-    """The cell of a `keras.layers.GRU` or `keras.layers.LSTM`."""
+    """Return the `reference` cell of a `keras.layers.GRU` or `keras.layers.LSTM`."""
     W, U, bias = arrays(layer)
     return reference.GRU(W, U, *bias) if len(bias.shape) == 2 else reference.LSTM(W, U, bias)
 
 
 def cell(layer):
-    """The cell of a `GRUCell` or `LSTMCell`, with the rows for the context below, if it has one."""
+    """Return the `reference` cell of a `GRUCell` or `LSTMCell`.
+
+    If the cell reads a context, the rows of its projection are appended to the input kernel.
+    """
     W, b = arrays(layer.input_projection)
     if layer.context_projection.built:
         W = np.concatenate([W, *arrays(layer.context_projection)])
     U, *c = arrays(layer.recurrent_projection)
     if c:
         return reference.GRU(W, U, b, *c)
-    forget = np.repeat([0.0, 1.0, 0.0, 0.0], layer.units)  # the constant 1 in the forget gate
+    forget = np.repeat([0.0, 1.0, 0.0, 0.0], layer.units)  # the forget gate's constant 1
     return reference.LSTM(W, U, b + forget)
 
 
 def encoder(model):
-    """Embedding and pairs of cells."""
+    """Return the embedding and the pairs of cells of an encoder."""
     (embedding,) = arrays(model.front_end.embedding)
     return embedding, [
         (keras_cell(reader.forward_layer), keras_cell(reader.backward_layer))
@@ -61,7 +64,7 @@ def decoder(model):
 
 
 def randomize(layer, seed=0):
-    """Gives every weight, biases too, a random value, so that none goes unnoticed."""
+    """Assign random values to every weight, including biases, so that each affects the output."""
     random = np.random.default_rng(seed)
     layer.set_weights([random.normal(0, 0.5, weight.shape) for weight in layer.get_weights()])
     return layer

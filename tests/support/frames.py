@@ -1,4 +1,4 @@
-"""A small untrained `Pipeline` from frames of three numbers to words."""
+"""A small untrained `Pipeline` from frames of three values to words."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ SIZE = 3
 
 
 def new_frames_pipeline():
-    """Texts of at most five tokens, which differ from input to input."""
+    """Return a `Pipeline` that writes at most five tokens, different for each input."""
     keras.utils.set_random_seed(0)
     source, target = kb.sources.FeatureSource(SIZE), new_subwords()
     model = kb.Seq2Seq(
@@ -22,6 +22,6 @@ def new_frames_pipeline():
 
 
 def frames_of(*lengths):
-    """Inputs of these lengths: float32 arrays `(length, SIZE)`."""
+    """Return random inputs of the given lengths: float32 arrays `(length, SIZE)`."""
     random = np.random.default_rng(0)
     return [random.normal(size=(length, SIZE)).astype(np.float32) for length in lengths]

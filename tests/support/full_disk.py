@@ -1,4 +1,4 @@
-"""A disk that takes only so much: the operating system's own error, without a small disk."""
+"""Simulate a full disk, with the operating system's own error."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ import pytest
 
 @contextlib.contextmanager
 def full_disk(bytes_left):
-    """Let no file of this process grow beyond a size."""
+    """Limit the size of each file that this process writes to `bytes_left` bytes."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, before[1]))

@@ -1,4 +1,4 @@
-"""Functions of a variable, as small SavedModels, for the checks of artefacts."""
+"""Small SavedModels, each a function of a variable, for tests of the artefact checks."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ ROWS = tf.TensorSpec([None, 3], tf.float32, "x")
 
 
 class Model(tf.Module):
-    """A function of `x` and of a variable, which is saved with it and restored at loading."""
+    """A function of `x` and a variable; the variable is saved and restored with the function."""
 
     def __init__(self, function, spec=ROWS, **options):
         super().__init__()
@@ -29,7 +29,7 @@ def save(directory, function=scaled, spec=ROWS, **options):
 
 
 def found(path):
-    """Pairs of what would fail and where."""
+    """Return the findings of `check` as pairs (runtime, part): what would fail, and where."""
     return [(finding.runtime, finding.part) for finding in check(path)]
 
 

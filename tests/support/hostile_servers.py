@@ -1,4 +1,4 @@
-"""Servers that do what no model server should: for the tests of the clients in `export`."""
+"""Misbehaving model servers, for tests of the clients in `export`."""
 
 import contextlib
 import gzip
@@ -14,7 +14,7 @@ ESCAPE = "\x1b[2J\x1b]0;title\x07"
 
 
 def answer(body, status="200 OK", **headers):
-    """Bytes of an HTTP answer; `headers` take the place of its own."""
+    """Return the bytes of an HTTP response; `headers` override the default headers."""
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
     headers = {"Content_Length": len(body), **headers}
@@ -27,12 +27,12 @@ def predictions(*rows):
 
 
 def with_score(text):
-    """An answer whose score is written in a way of its own."""
+    """Return a response with `text` as its score."""
     return answer(b'{"predictions": [{"translation": "eins", "score": %s}]}' % text.encode())
 
 
 def slowly(data):
-    """One byte after the other, each long before a client would lose patience with one."""
+    """Yield one byte at a time, each soon enough that a client's read timeout doesn't expire."""
     for byte in data:
         yield bytes([byte])
         time.sleep(0.05)
@@ -42,7 +42,7 @@ def endlessly(first, part):
     return itertools.chain([first], itertools.repeat(part))
 
 
-ANSWERS = {  # bytes, or a function that gives parts of them
+ANSWERS = {  # bytes, or a function that returns parts of them
     "closes at once": b"",
     "never answers": lambda: [time.sleep(1.5)],
     "is no HTTP": b"SSH-2.0-OpenSSH_9.9\r\n",
@@ -99,7 +99,7 @@ ANSWERS = {  # bytes, or a function that gives parts of them
     "has a list as text": predictions({**GOOD, "translation": ["eins"]}),
     "has a text as truncated": predictions({**GOOD, "truncated": "no"}),
 }
-# These look right at first, and only the type or the size of a part is wrong.
+# These look valid at first: only the type or the size of a part is wrong.
 ALIGNED = {
     "translation": "eins",
     "source_tokens": ["▁one", "</s>"],
@@ -162,7 +162,7 @@ WRONG = [
 
 @contextlib.contextmanager
 def hostile_server(reply):
-    """The port of a server that gives one reply to every request, and has no more to say."""
+    """Yield the port of a server that sends `reply` to every request and closes the connection."""
     with socket.create_server(("localhost", 0)) as listening:
         threading.Thread(target=_serve, args=(listening, reply), daemon=True).start()
         yield listening.getsockname()[1]
@@ -172,14 +172,14 @@ def _serve(listening, reply):
     while True:
         try:
             connection, _ = listening.accept()
-        except OSError:  # the test is over
+        except OSError:  # the test has ended
             return
         with connection, contextlib.suppress(OSError):
             if reply:
                 _read_request(connection)
             for part in reply() if callable(reply) else [reply]:
                 connection.sendall(part or b"")
-            if not reply:  # a reset in place of an end
+            if not reply:  # resets the connection instead of closing it
                 linger = struct.pack("ii", 1, 0)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 

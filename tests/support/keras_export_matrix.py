@@ -1,7 +1,7 @@
-"""Keras models of many kinds, and what becomes of each as a LiteRT or ONNX file.
+"""Keras models of many kinds, and the outcome of exporting each as a LiteRT or ONNX file.
 
-A row is a name, a function that builds a model, and the settings of its export. The slow tests of
-`tests/conformance/test_keras_exports.py` and `benchmarks/keras_exports.py` go through all.
+Each row has a name, a function that builds a model, and the settings of its export. The slow tests
+in `tests/conformance/test_keras_exports.py`, and `benchmarks/keras_exports.py`, run all rows.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from keras_bahdanau import layers as ours
 from keras_bahdanau.layers import names
 
 L = keras.layers
-IDS, UNITS, WIDTH, CLASSES = 60, 40, 32, 3  # large enough to be rounded to 8 bits
+IDS, UNITS, WIDTH, CLASSES = 60, 40, 32, 3  # large enough to be quantized to 8 bits
 FIXED = {"length": 12}
 FORMS = {
     "litert": (kb.export_litert, "model.tflite"),
@@ -31,7 +31,10 @@ FORMS = {
 
 
 class Row(NamedTuple):
-    """One model and the settings of its export; `refused` begins the remedy of an error."""
+    """A model and its export settings.
+
+    If the export must fail, `refused` is the beginning of the remedy in the error.
+    """
 
     build: Callable
     settings: dict = {}
@@ -39,19 +42,19 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a row."""
+    """The outcome of a row's export."""
 
     row: str
     exported: bool
-    difference: float | None  # relative, of float32 within 1e-5
+    difference: float | None  # relative; within 1e-5 in float32
     kilobytes: float | None
     error: str = ""
-    plain_keras: str = ""  # "runs", or why not
+    plain_keras: str = ""  # "runs", or why it doesn't
 
 
 @keras.saving.register_keras_serializable(package="keras_export_matrix")
 class MinimalCell(L.Layer):
-    """The cell of Keras' documentation of `RNN`."""
+    """The cell in the Keras documentation of `RNN`."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -67,7 +70,7 @@ class MinimalCell(L.Layer):
 
 
 class TwoInputs(keras.Model):
-    """A subclassed model that reads a dictionary and gives one."""
+    """A subclassed model with a dictionary as its input and its output."""
 
     def __init__(self):
         super().__init__()
@@ -80,19 +83,19 @@ class TwoInputs(keras.Model):
 
 
 def ids(mask_zero=True, length=None, name="ids"):
-    """(input, vectors) of a sequence of ids."""
+    """Return (input, vectors) for a sequence of ids."""
     tensor = keras.Input((length,), dtype="int32", name=name)
     return tensor, L.Embedding(IDS, WIDTH, mask_zero=mask_zero)(tensor)
 
 
 def numbers(length=None, name="sample"):
-    """(input, vectors) of a sequence of numbers."""
+    """Return (input, vectors) for a sequence of vectors."""
     tensor = keras.Input((length, WIDTH), name=name)
     return tensor, tensor
 
 
 def over(source, *parts):
-    """A function that builds a model: layers of `parts` over `ids` or `numbers`."""
+    """Return a function that builds a model, with the layers of `parts` over `ids` or `numbers`."""
 
     def build():
         tensor, vectors = source()
@@ -112,7 +115,7 @@ def rnn(kind, **settings):
 
 
 def attended(attend, source=ids, **settings):
-    """A function that builds a model: an attention over a bidirectional GRU."""
+    """Return a function that builds a model, with an attention over a bidirectional GRU."""
 
     def build():
         tensor, vectors = source()
@@ -123,7 +126,7 @@ def attended(attend, source=ids, **settings):
 
 
 def pooled(layer):
-    """Attention of the mean of the steps to the steps."""
+    """Return a function that attends to the time steps, with their mean as the query."""
     return lambda hidden: layer()(L.GlobalAveragePooling1D()(hidden), hidden)
 
 
@@ -261,7 +264,7 @@ def image(shape=(16, 16, 1), name="picture"):
 
 
 def recognizer():
-    """Convolutions, then a recurrent layer over the columns of the picture."""
+    """Return a model with convolutions and a recurrent layer over the columns of the image."""
     x = image((8, 24, 1))
     h = L.MaxPooling2D()(L.Conv2D(4, 3, padding="same", activation="relu")(x))
     h = L.Reshape((12, 16))(L.Permute((2, 1, 3))(h))
@@ -282,7 +285,7 @@ def rows_of_frames():
 
 
 def hierarchy():
-    """Words of sentences of a document, attention over both."""
+    """Return a model of a document with attention over the words and over the sentences."""
     x = keras.Input((3, 5), dtype="int32", name="document")
     words = keras.Input((5,), dtype="int32")
     h = L.GRU(UNITS, return_sequences=True)(L.Embedding(IDS, WIDTH)(words))
@@ -346,7 +349,7 @@ def forecaster():
 
 
 def odd_names():
-    """Inputs named as keywords and as arguments of functions."""
+    """Return a model whose inputs are named like Python keywords and function arguments."""
     inputs = {name: keras.Input((2,), name=name) for name in ("class", "self", "name")}
     return keras.Model([*inputs.values()], L.Add(name="from")([*inputs.values()]))
 
@@ -358,7 +361,7 @@ def text_model():
 
 
 def states_of_both():
-    """Two directions apart, with their states."""
+    """Return a model with the unmerged outputs of two directions, and the sum of their states."""
     tensor, vectors = ids()
     both = L.Bidirectional(L.LSTM(UNITS, return_state=True), merge_mode=None)
     forward, backward, *states = both(vectors)
@@ -367,7 +370,7 @@ def states_of_both():
 
 
 def built_by_shape():
-    """A Sequential model without an input, which Keras takes for one of floats."""
+    """Return a Sequential model without an `Input`, for which Keras assumes a float input."""
     model = keras.Sequential([L.Embedding(IDS, WIDTH), L.GRU(UNITS), L.Dense(CLASSES)])
     model.build((None, 12))
     return model
@@ -428,7 +431,7 @@ def over_frames(layer):
 
 
 def all_rows():
-    """Dictionary from the name of each row to its `Row`."""
+    """Return a dictionary from name to `Row`."""
     rows = dict(
         itertools.chain(recurrent_rows(), cell_rows(), attention_rows(), layer_rows(), model_rows())
     )
@@ -444,14 +447,14 @@ def all_rows():
     return rows
 
 
-ONNX_REFUSED = {  # where ONNX differs from LiteRT: what begins the remedy, "" for a file
+ONNX_REFUSED = {  # where ONNX differs from LiteRT: the start of the remedy, or "" for a file
     "LSTM, any batch": "",
     "CategoryEncoding": "",
 }
 
 
 def onnx_rows():
-    """The rows of `all_rows` with settings of `export_onnx`, one signature each."""
+    """Return the rows of `all_rows` with settings for `export_onnx`, with one signature each."""
     rows = {}
     for name, row in all_rows().items():
         settings = dict(row.settings)
@@ -464,7 +467,7 @@ def onnx_rows():
 
 
 def spread_weights(model):
-    """The model with weights of the size of trained ones, so that differences show."""
+    """Assign weights about as large as trained ones, so that differences show; return the model."""
     random = np.random.default_rng(1)
     for weight in model.weights:
         if "float" in weight.dtype and "variance" not in weight.path:
@@ -473,7 +476,7 @@ def spread_weights(model):
 
 
 def try_row(name, row, plain=False, form="litert"):
-    """Export one row: its `Outcome`; with `plain` by Keras' own export too."""
+    """Export a row, with `plain` also using Keras's own export, and return its `Outcome`."""
     keras.backend.clear_session()
     model = spread_weights(row.build())
     kept = plain_keras(model) if plain else ""
@@ -489,14 +492,14 @@ def try_row(name, row, plain=False, form="litert"):
 
 
 def plain_keras(model):
-    """ "runs" if Keras' own LiteRT export runs in the plain runtime, or the kind of its failure."""
+    """Return "runs" if Keras's own LiteRT export runs in the plain runtime, or how it fails."""
     from ai_edge_litert.interpreter import Interpreter
 
     with tempfile.TemporaryDirectory() as directory, silence():
         path = os.path.join(directory, "model.tflite")
         try:
             model.export(path, format="litert", verbose=False)
-        except Exception as error:  # whatever Keras or the converter raises
+        except Exception as error:  # anything that Keras or the converter raises
             return f"no export: {type(error).__name__}"
         try:
             interpreter = Interpreter(model_path=path)
@@ -512,7 +515,10 @@ def plain_keras(model):
 
 @contextlib.contextmanager
 def silence():
-    """Standard output and error of the converter, which writes to the descriptors, are dropped."""
+    """Discard standard output and standard error.
+
+    The converter writes to the file descriptor of standard error, which is redirected, too.
+    """
     with open(os.devnull, "w") as null, contextlib.redirect_stdout(io.StringIO()):
         kept = os.dup(2)
         os.dup2(null.fileno(), 2)

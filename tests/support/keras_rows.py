@@ -1,7 +1,8 @@
-"""Small Keras models of users with the layers of the package, and what Keras does with models.
+"""Checks of small Keras models with the package's layers: saving, fitting, copying and so on.
 
-Each row is a function of the name of a layer and a folder, which raises AssertionError. It runs on
-every backend: `python keras_rows.py FOLDER` prints, as JSON, the errors of each row and layer.
+Each row is a function of a layer's name and a folder that raises AssertionError if its check
+fails. Rows run on every backend: `python keras_rows.py FOLDER` prints the errors of each row and
+layer as JSON.
 """
 
 import functools
@@ -30,7 +31,7 @@ WORDS = RANDOM.normal(size=(3, 4, 6)).astype("float32")
 
 
 def attend(layer, words, mask=None, **kwargs):
-    """One query asks: the mean of the words."""
+    """Attend to the words with a single query: their mean."""
     query = keras.layers.GlobalAveragePooling1D()(words, mask=mask)
     return layer(query, words, value_mask=mask, **kwargs)
 
@@ -40,19 +41,19 @@ def read(layer, words, mask=None, **kwargs):
 
 
 def decode(layer, words, mask=None, **kwargs):
-    """The words attend to themselves, step by step."""
+    """Attend to the words in a loop over the same words."""
     return layer(words, words, mask=mask, memory_mask=mask, **kwargs)
 
 
 class Kind(NamedTuple):
-    """A layer and how a model calls it, with words `(batch, time, units)` and a mask or None."""
+    """How to create a layer and call it with words `(batch, time, units)` and a mask or None."""
 
     new: Callable
     call: Callable
     has_weights: bool = True
 
 
-KINDS = {  # the first are those of the other backends
+KINDS = {  # other backends run only the first ones
     "BahdanauAttention": Kind(lambda: kb.BahdanauAttention(5), attend),
     "AttentionPooling": Kind(lambda: kb.AttentionPooling(5), read),
     "AttentionRNN": Kind(lambda: kb.AttentionRNN(keras.layers.GRUCell(5)), decode),
@@ -77,7 +78,7 @@ FIRST = 4
 
 
 def new_model(name, encoder=None, explicit=False, has_weights=False):
-    """A classifier of padded ids with random weights, the mask implicit or a second input."""
+    """Return a classifier of padded ids with random weights; its mask is implicit or an input."""
     kind = KINDS[name]
     ids, mask = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="bool")
     words = keras.layers.Embedding(9, 6, mask_zero=not explicit)(ids)
@@ -108,7 +109,7 @@ def assert_same(outputs, expected, atol=0.0):
 
 
 def assert_padding_is_ignored(call, atol=1e-6):
-    """`call(ids)` gives each row what it gives to the row alone, and padded further."""
+    """Assert that each row of `call(ids)` is the same alone and with more padding; return it."""
     expected = arrays(call(IDS))[0]
     assert_same(call(WIDE_IDS), expected, atol)
     for row, ids in enumerate(IDS):
@@ -122,7 +123,7 @@ def compiled(model, **options):
     return model
 
 
-ROWS = {}  # name -> function; `of` are the backends that have it
+ROWS = {}  # name -> function; its attribute `of` lists the backends that support it
 
 
 def row(function=None, of=("tensorflow", "jax", "torch")):
@@ -134,7 +135,7 @@ def row(function=None, of=("tensorflow", "jax", "torch")):
 
 
 class Classifier(keras.Model):
-    """The classifier as a subclass."""
+    """The classifier as a subclassed model."""
 
     def __init__(self, name, explicit):
         super().__init__()
@@ -152,11 +153,11 @@ class Classifier(keras.Model):
 
 @row
 def padding(name, folder):
-    """Functional, subclassed and Sequential; masks implicit and explicit."""
+    """Padding is ignored in Functional, subclassed and Sequential models, however it is masked."""
     kind = KINDS[name]
     implicit, explicit = new_model(name), new_model(name, explicit=True)
     explicit.set_weights(implicit.get_weights())
-    if "," not in name:  # whose outputs are no sequence, of which the mean takes no mask
+    if "," not in name:  # the outputs aren't a sequence, whose mean would ignore the mask
         expected = assert_padding_is_ignored(implicit)
         assert_same(explicit([IDS, IDS > 0]), expected, 1e-6)
         assert_padding_is_ignored(lambda ids: explicit([ids, ids > 0]))
@@ -172,14 +173,14 @@ def padding(name, folder):
         embedding = keras.layers.Embedding(9, 6, mask_zero=True)
         assert_padding_is_ignored(keras.Sequential([embedding, kind.new(), keras.layers.Dense(3)]))
         model = keras.Sequential([kind.new(), keras.layers.Dense(3)])
-        model.supports_masking = True  # or Keras warns that its output has no mask
+        model.supports_masking = True  # otherwise Keras warns about its mask
         whole = model(WORDS, mask=ops.convert_to_tensor(IDS > 0))
         assert_same(model(WORDS[1:2, :2]), whole[1:2], 1e-6)
 
 
 @row
 def scores(name, folder):
-    """`return_attention_scores` in a Functional model: rows sum to 1, padding has 0."""
+    """`return_attention_scores` works in a Functional model: rows sum to 1, and padding gets 0."""
     if not KINDS[name].has_weights:
         return
     model = new_model(name, has_weights=True)
@@ -191,7 +192,7 @@ def scores(name, folder):
     )
     assert not weights[~real].any()
     if weights.ndim == 3:
-        weights = weights[WIDE_IDS > 0]  # of the real steps
+        weights = weights[WIDE_IDS > 0]  # real steps only
     sums = weights.sum(axis=-1)
     assert np.all(sums < 1 + 1e-5) and np.all(sums > 1e-3)
     if "local" not in name:
@@ -227,7 +228,7 @@ def mixed_bfloat16(name, folder):
 
 @row(of=("tensorflow",))
 def jit_compile(name, folder):
-    """XLA, the default on JAX, gives what eager execution gives, for each length."""
+    """XLA, the default on JAX, gives the same results as eager execution, for each length."""
     model, eager = new_model(name), new_model(name)
     compiled(model, jit_compile=True)
     compiled(eager, run_eagerly=True)
@@ -241,7 +242,7 @@ def jit_compile(name, folder):
 
 @row
 def fit(name, folder):
-    """Compiled as by default, the loss falls; all weights change but those of embeddings unread."""
+    """When compiled with defaults, the loss falls and each weight that has an effect changes."""
     model = compiled(new_model(name))
     before = model.get_weights()
     history = model.fit(IDS, LABELS, epochs=3, verbose=0).history["loss"]
@@ -251,7 +252,7 @@ def fit(name, folder):
         for weight, old in zip(model.weights, before, strict=True)
         if np.array_equal(ops.convert_to_numpy(weight), old)
     ]
-    # what one query a row does not need: the query in a softmax, coverage by earlier queries
+    # no effect with one query a row: the query in a softmax, and coverage of earlier queries
     assert not fixed or name in ("Attention, pair-tanh", "BahdanauAttention, coverage"), fixed
 
 
@@ -270,7 +271,7 @@ def saved(name, folder):
 
 @row
 def copied(name, folder):
-    """`clone_model`, `to_json` and `model_from_json`: the same graph with weights of its own."""
+    """`clone_model` and `model_from_json` create the same graph with separate weights."""
     model = new_model(name)
     for copy in (
         keras.models.clone_model(model),
@@ -297,7 +298,7 @@ def summary(name, folder):
 
 @row
 def time_distributed(name, folder):
-    """A sentence model in `TimeDistributed`, as in a hierarchical attention network."""
+    """A sentence model works in `TimeDistributed`, as in a hierarchical attention network."""
     sentence = new_model(name)
     documents = keras.Input((2, None), dtype="int32")
     vectors = keras.layers.TimeDistributed(sentence)(documents)
@@ -307,7 +308,7 @@ def time_distributed(name, folder):
     assert_same(model(ids), expected, 1e-6)
     assert_same(model.predict(ids, verbose=0), expected, 1e-5)
     kind = KINDS[name]
-    if kind.call is read:  # the layer itself, with a mask of words in sentences
+    if kind.call is read:  # the layer itself, with a mask of the words in each sentence
         layer, words = kind.new(), keras.layers.Embedding(9, 6, mask_zero=True)(documents)
         model = keras.Model(documents, [keras.layers.TimeDistributed(layer)(words), words])
         vectors, words = arrays(model(ids))
@@ -360,7 +361,7 @@ def batches_of_lengths(name, folder):
 
 @row(of=("tensorflow",))
 def saved_model(name, folder):
-    """`model.export` makes a SavedModel of any batch and length."""
+    """`model.export` writes a SavedModel that accepts any batch size and length."""
     import tensorflow as tf
 
     model = new_model(name)
@@ -372,11 +373,11 @@ def saved_model(name, folder):
 
 @row
 def quantized(name, folder, mode="int8"):
-    """Predictions are near those of floats, and the same after loading."""
+    """Predictions are close to those in float32, and the same after loading."""
     model = new_model(name)
     exact = arrays(model(IDS))[0]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Keras names each layer that it leaves out
+        warnings.simplefilter("ignore")  # Keras warns about each layer that it skips
         model.quantize(mode)
     expected = assert_padding_is_ignored(model, 1e-5)
     assert_same(expected, exact, 0.1)
@@ -392,7 +393,7 @@ def quantized(name, folder, mode="int8"):
 
 
 def input_gradient(function, inputs):
-    """Gradient of the sum of the squares of a function's outputs."""
+    """Return the gradient of the sum of squares of a function's outputs to its inputs."""
 
     def total(tensor):
         return ops.sum(ops.square(ops.cast(function(tensor), "float32")))
@@ -418,7 +419,7 @@ def input_gradient(function, inputs):
 
 @row
 def saliency(name, folder):
-    """The gradient to the inputs is finite, zero at padding, and not zero elsewhere."""
+    """The gradient to the inputs is finite, zero at padding, and nonzero elsewhere."""
     kind, mask = KINDS[name], ops.convert_to_tensor(IDS > 0)
     layer = kind.new()
     kind.call(layer, WORDS, mask)
@@ -436,7 +437,7 @@ def saliency(name, folder):
 
 @row
 def image_grid(name, folder):
-    """The cells of an image are attended to; weights are a map."""
+    """Layers attend to the cells of an image, with a map of attention weights."""
     kind = KINDS[name]
     if not kind.has_weights:
         return
@@ -458,7 +459,7 @@ def image_grid(name, folder):
 
 
 def main(folder, names, rows):
-    """Errors of rows by name and layer."""
+    """Return a dictionary from row and layer to the traceback of its error."""
     errors = {}
     for name in rows:
         for kind in names:

@@ -1,8 +1,8 @@
-"""The Kotlin and Java of export/jvm: compiled where there are tools for it, and run on a JVM.
+"""Compile the Kotlin and Java code of export/jvm if the tools are available, and run it.
 
-A Kotlin compiler is a jar with the class K2JVMCompiler that lies beside its other jars: the one
-that KOTLIN_COMPILER_JAR names, such as lib/kotlin-compiler.jar of kotlinc, or that of the installed
-Python package kotlin-jupyter-kernel.
+The Kotlin compiler is a jar with the class K2JVMCompiler in a directory with the jars that it
+needs: either the file named by KOTLIN_COMPILER_JAR, such as lib/kotlin-compiler.jar of kotlinc, or
+the one in the installed Python package kotlin-jupyter-kernel.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
 
 def compiler():
-    """The directory of the compiler's jars, or None."""
+    """Return the directory of the compiler's jars, or None if there is no compiler."""
     named = os.environ.get("KOTLIN_COMPILER_JAR")
     if named:
         return Path(named).parent if Path(named).is_file() else None
@@ -25,14 +25,14 @@ def compiler():
 
 
 def lacking(*tools):
-    """The name of a thing that this machine lacks, or None: a program, or "kotlin"."""
+    """Return the name of a tool that this machine lacks, or None if it has them all."""
     if "kotlin" in tools and compiler() is None:
         return "KOTLIN_COMPILER_JAR, or the package kotlin-jupyter-kernel"
     return next((tool for tool in tools if tool != "kotlin" and not shutil.which(tool)), None)
 
 
 def library():
-    """The jar of Kotlin's standard library."""
+    """Return the jar of Kotlin's standard library."""
     return next(
         jar
         for jar in sorted(compiler().glob("kotlin-stdlib*.jar"))
@@ -41,7 +41,7 @@ def library():
 
 
 def compile_kotlin(sources, directory):
-    """Compile Kotlin files, without a warning, into a directory of classes."""
+    """Compile Kotlin files to a directory of classes; warnings are errors."""
     command = ["java", *QUICK_START, "-cp", f"{compiler()}/*"]
     command += ["org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib", "-no-reflect"]
     command += ["-classpath", library(), "-jvm-target", "11", "-Werror", "-d", directory]
@@ -49,7 +49,7 @@ def compile_kotlin(sources, directory):
 
 
 def command(classes, main, *arguments, libraries=None, kotlin=True):
-    """The command line that runs a class; `libraries` is the directory of native ones."""
+    """Return the command that runs a class; `libraries` is the directory of native libraries."""
     path = [classes, library()] if kotlin else [classes]
     native = [] if libraries is None else [f"-Djava.library.path={libraries}"]
     places = os.pathsep.join(map(str, path))

@@ -1,4 +1,4 @@
-"""Every public layer and model: how it is made, what it is called with, what comes out."""
+"""How to create and call every public layer and model, and which outputs to expect."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ MEMORY = layers.Memory(
     VALUES, MASK, summary=floats(BATCH, 6), last=floats(BATCH, 6), task=floats(BATCH, 5)
 )
 SOURCE = np.array([[3, 1, 4], [5, 0, 0]], "int32")
-SYMBOLS = (-1, 1, 2, 6, -1, 4, 3)  # of the ids of the source
+SYMBOLS = (-1, 1, 2, 6, -1, 4, 3)  # for the ids of the source
 TARGET_IN = np.array([[2, 5, 1, 6, 4, 4, 1, 3, 5], [2, 3, 0, 0, 0, 0, 0, 0, 0]], "int32")
 ALIGNMENT = np.repeat(WEIGHTS[:, None], TARGET_TIME, axis=1)
 
@@ -45,7 +45,7 @@ def padded_frames(frames):
 
 
 PIXELS = layers.Pixels(
-    RANDOM.integers(0, 256, (BATCH, 12, 12, 4), np.uint8),  # three columns of three cells
+    RANDOM.integers(0, 256, (BATCH, 12, 12, 4), np.uint8),  # a grid of 3 x 3 cells
     np.array([9, 4], "int32"),
 )
 
@@ -56,7 +56,7 @@ def padded_pixels(pixels):
 
 
 def grid_model():
-    """A Keras model from images to a grid of cells of 4 x 4 pixels."""
+    """Return a Keras model from images to a grid of cells; a cell is 4 x 4 pixels."""
     inputs = keras.Input((12, 16, 4))
     return keras.Model(inputs, keras.layers.Conv2D(6, 4, 4, activation="tanh")(inputs / 255))
 
@@ -67,7 +67,7 @@ def padded_memory(memory):
     return memory._replace(**wider, symbols=symbols)
 
 
-# of 12 and 5 frames, which two convolutions make 3 and 2; so quiet that levels keep their digits
+# 12 and 5 frames, which two convolutions shorten to 3 and 2; quiet, so that levels stay precise
 SAMPLES = layers.Samples(1e-4 * floats(BATCH, 1920), np.array([12, 5], "int32"))
 
 
@@ -86,19 +86,19 @@ def padded_series(inputs):
 
 
 class Row(NamedTuple):
-    """What there is to know of a layer.
+    """How to test a layer.
 
     Attributes:
-        new: Its constructor, without the arguments that every layer has.
+        new: Function that creates the layer from the arguments that every layer has.
         inputs: Positional arguments of its call.
-        outputs: Dtype of each output: "compute" is that of the layer's policy.
-        padding: Function of the inputs that gives them with more source padding, if it has any.
+        outputs: Dtype of each output. "compute" means the compute dtype of the layer's policy.
+        padding: Function that returns the inputs with more source padding, or None.
         drops: Whether training differs from inference.
-        apart: Names of the parts that its call leaves to other methods.
+        apart: Names of the sublayers that other methods than its call use.
         learns: Whether it has weights.
-        shapes: Arguments of its `build`, where its call does not tell them.
-        functional: Whether a functional model can hold it, which wants tensors alone.
-        cast: Function of the inputs and a dtype, where the layer leaves casting to its caller.
+        shapes: Arguments of its `build`, if they can't be inferred from its call.
+        functional: Whether it works in a Functional model, whose inputs must be tensors.
+        cast: Function of a dtype and the inputs that casts them, if the caller has to, or None.
     """
 
     new: Callable
@@ -113,12 +113,12 @@ class Row(NamedTuple):
     cast: Any = None
 
     def inputs_for(self, layer):
-        """The inputs as the layer wants them under its policy."""
+        """Return the inputs in the dtypes that the layer expects under its policy."""
         return self.cast(layer.compute_dtype, *self.inputs) if self.cast else self.inputs
 
 
 def row(kind, *arguments, inputs, **fields):
-    """A row of a layer whose constructor needs no other layer."""
+    """Return the row of a layer whose constructor needs no other layer."""
     options = fields.pop("options", {})
     return Row(lambda **kwargs: kind(*arguments, **options, **kwargs), inputs, **fields)
 
@@ -156,7 +156,7 @@ def coverage_row(kind, state, **fields):
 
 
 def cell_row(kind, *arguments, states=1, **fields):
-    """A row of a cell of one layer."""
+    """Return the row of a cell with a single layer."""
     inputs = (floats(BATCH, 8), tuple(floats(BATCH, 4) for _ in range(states)))
     outputs = ("compute",) * (1 + states)
     return row(kind, *arguments, inputs=inputs, outputs=outputs, **fields)
@@ -167,7 +167,7 @@ def bahdanau(**kwargs):
 
 
 def of_bahdanau(kind, *arguments):
-    """The constructor of an attention around another one."""
+    """Return a constructor for an attention that wraps a `BahdanauAttention`."""
     return lambda **kwargs: kind(bahdanau(dtype=kwargs.get("dtype")), *arguments, **kwargs)
 
 
@@ -211,7 +211,7 @@ def hard_alignment_row(**options):
 
 
 def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
-    """A row of a decoder cell whose attention remembers where it looked."""
+    """Return the row of a decoder cell whose attention uses coverage."""
 
     def new(**kwargs):
         attention = bahdanau(coverage="sum", dtype=kwargs.get("dtype"))
@@ -227,7 +227,7 @@ def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
         )
 
     def cast(dtype, inputs, state, prepared):
-        """All but the attention's state."""
+        """Cast all inputs but the attention's state."""
         halves = tf.nest.map_structure(
             lambda array: tf.cast(array, dtype) if array.dtype == "float32" else array,
             (inputs, state, prepared),
@@ -256,7 +256,7 @@ def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
 
 
 def block_cell_row():
-    """A row of the decoder of two blocks, whose attentions remember nothing."""
+    """Return the row of a `BlockCell` of two blocks whose attentions have no state."""
 
     def new(**kwargs):
         attention = bahdanau(dtype=kwargs.get("dtype"))
@@ -284,7 +284,7 @@ def block_cell_row():
 
 
 def reader_row(reader, *arguments):
-    """A row of a reader of `VALUES`, whose second sentence is shorter."""
+    """Return the row of a reader of `VALUES`; the second sentence is shorter."""
     return row(
         reader,
         *(4, *arguments),
@@ -352,7 +352,7 @@ def ensemble(**kwargs):
 
 
 def of_frames(**kwargs):
-    """An encoder whose parts are given whole."""
+    """Return an `Encoder` that is created from a front end and readers."""
     dtype = {"dtype": kwargs.get("dtype")}
     return models.Encoder(
         front_end=layers.FrameProjection(6, 5, **dtype),
@@ -533,7 +533,7 @@ TABLE = {
     "ShapeContext": row(
         layers.ShapeContext,
         *(5, 2),
-        inputs=(VALUES / 10, MASK),  # a frame has tenths of a place
+        inputs=(VALUES / 10, MASK),  # a position in a frame is in tenths
         padding=lambda frames, mask: (padded(frames, 50.0), padded(mask, False)),
     ),
     "ImagePatches": row(
@@ -619,7 +619,7 @@ TABLE = {
         ({"past": VALUES, "mask": MASK},),
         ("float32",),
         padding=padded_series,
-        functional=False,  # tests/models has one in a functional model
+        functional=False,  # tests/models tests it in a Functional model
     ),
     "Forecaster, of quantiles": Row(
         forecaster(head="quantiles", scaling="mean", teacher_forcing=0.5, season=3),

@@ -1,4 +1,4 @@
-"""A `Memory` of the parts that a test is about."""
+"""Create a `Memory` from the parts that a test needs."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ from keras_bahdanau.layers import Memory
 
 
 def memory_of(values, mask, summary, last=None, task=None):
-    """What an encoder would give; `last` and `task` are zero where they don't matter."""
+    """Return a `Memory` as an encoder returns it; `last` and `task` are zero by default."""
     values = tf.convert_to_tensor(values)
     last = tf.zeros_like(values[:, 0]) if last is None else last
     task = tf.zeros_like(values[:, 0, :1]) if task is None else task
@@ -14,7 +14,7 @@ def memory_of(values, mask, summary, last=None, task=None):
 
 
 def shape_of(values_units, summary_units=None, task_units=1):
-    """Its shape, for `build`."""
+    """Return the shape of a `Memory`, for `build`."""
     return Memory(
         values=(None, None, values_units),
         mask=(None, None),

@@ -1,4 +1,4 @@
-"""The ways in which a function of tensors runs; each gives arrays back."""
+"""Run a function of tensors eagerly, as a graph or with XLA; each returns arrays."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 EAGER_FIRST = ["eager", pytest.param("graph", marks=pytest.mark.slow)]
 GRAPH_FIRST = [pytest.param("eager", marks=pytest.mark.slow), "graph"]
-# for a test of which the other one would run
+# override which of the two runs by default
 graph_is_slow = pytest.mark.parametrize("run", EAGER_FIRST, indirect=True)
 eager_is_slow = pytest.mark.parametrize("run", GRAPH_FIRST, indirect=True)
 
@@ -16,12 +16,12 @@ def eager(function, *args):
 
 
 def graph(function, *args):
-    """In a `tf.function` that knows neither the batch nor any length."""
+    """Call a function as a `tf.function` in which the batch size and all lengths are unknown."""
     return graphs()(function, *args)
 
 
 def graphs():
-    """`graph` that traces each function once for each kind of arguments."""
+    """Return a function like `graph` that traces each function once per signature."""
     traced = {}
 
     def run(function, *args):
@@ -42,7 +42,7 @@ def xla(function, *args):
 def _spec(tensor):
     shape = [None] * len(tensor.shape)
     if tensor.dtype.is_floating and len(shape) > 1:
-        shape[-1] = tensor.shape[-1]  # the width of a vector
+        shape[-1] = tensor.shape[-1]  # the width of vectors is known
     return tf.TensorSpec(shape, tensor.dtype)
 
 

@@ -1,4 +1,4 @@
-"""The programs of `export` in C and C++: what compiles them, and what they answer."""
+"""Compile and run the C and C++ programs in `export`."""
 
 import importlib
 import shutil
@@ -13,7 +13,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror")
 
 
 def missing():
-    """The name of a thing that compiling needs and that this machine lacks, or None."""
+    """Return the name of something that the build needs and this machine lacks, or None."""
     if not LIBRARY.is_file():
         return LIBRARY.name
     for tool in ("gcc", "g++", "cmake", "pkg-config"):
@@ -30,21 +30,21 @@ needs_compiler = pytest.mark.skipif(LACKING is not None, reason=f"needs {LACKING
 
 
 def build(path, *targets):
-    """Compile the programs for devices, or some, as their README says, into a new directory."""
+    """Build the on-device programs, or only `targets`, in a new directory, as their README says."""
     subprocess.run(["cmake", "-S", KIT, "-B", path, f"-DLITERT={LIBRARY}"], check=True)
     named = ["--target", *targets] if targets else []
     subprocess.run(["cmake", "--build", path, *named], check=True)
 
 
 def answer(command, data=b""):
-    """(exit code, lines of standard output, lines of standard error but LiteRT's own)."""
+    """Run a command; return its exit code, output lines, and error lines without LiteRT's."""
     done = subprocess.run([*map(str, command)], input=data, capture_output=True)
     complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
     return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
 
 
 def answer_of_full(command, data=b""):
-    """(exit code, the last line of standard error), where standard output takes no byte."""
+    """Run a command with a full standard output; return its exit code and its last error line."""
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*map(str, command)], input=data, stdout=full, stderr=subprocess.PIPE)
     return done.returncode, done.stderr.decode().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Node, and npm packages where they are: in node_modules of the directory, or in NODE_PATH."""
+"""Find and run Node and its npm packages, in the directory's node_modules or in NODE_PATH."""
 
 import shutil
 import subprocess
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def package(name):
-    """Path of the main file of a package, or "" if there is none."""
+    """Return the path of a package's main file, or "" if the package is not installed."""
     command = ["node", "-p", f"require.resolve('{name}')"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def lacking(*names):
-    """The name of a thing that this machine lacks, or None: node, or a package."""
+    """Return "node" or a package, if this machine lacks it; otherwise None."""
     if shutil.which("node") is None:
         return "node"
     missing = next((name for name in names if not package(name)), None)
@@ -20,12 +20,12 @@ def lacking(*names):
 
 
 def directory_of(name):
-    """The directory in which npm installed a package: the one that holds its node_modules."""
+    """Return the directory that contains the node_modules in which npm installed a package."""
     return next(one.parent for one in Path(package(name)).parents if one.name == "node_modules")
 
 
 def run(program, *arguments, content=b"", folder=None):
-    """(exit code, lines of standard output, standard error) of a program in Node."""
+    """Run a program in Node; return its exit code, output lines and standard error."""
     done = subprocess.run(
         ["node", program, *map(str, arguments)], input=content, capture_output=True, cwd=folder
     )

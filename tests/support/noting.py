@@ -1,14 +1,16 @@
-"""A function that other processes call, and that leaves a trace in a file."""
+"""A function that records in a file each time that any process calls it."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 
 class Noting(NamedTuple):
-    """Adds a letter to a file when it is called; equal by value, as another process has it.
+    """Function that appends a letter to a file when it is called.
+
+    It is compared by value, so that a copy in another process is equal.
 
     Attributes:
-        path: Path of the file.
+        path: Path. The file.
     """
 
     path: Path

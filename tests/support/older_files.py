@@ -1,4 +1,4 @@
-"""A .tflite file of release 0.1.0, whose answers have no confidence and nothing of their tokens."""
+"""A .tflite file of release 0.1.0, which returns no confidence and no values for each token."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ RELEASED = Path(__file__).parents[1] / "golden" / "0.1.0" / "translator.tflite"
 
 
 def sealed(path):
-    """Write it with the seal that programs of today ask for; return the path."""
+    """Write the file to `path` with the seal that current programs require; return the path."""
     contents = unpack(RELEASED.read_bytes())
     card = json.loads(contents.files.pop(CARD))
     path.write_bytes(pack(contents.model, contents.files, card))

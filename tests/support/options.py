@@ -1,4 +1,4 @@
-"""Every mechanism of the package in a small model: each of them alone, and many together."""
+"""Small models with every mechanism of the package, alone and combined."""
 
 import itertools
 from collections.abc import Mapping
@@ -11,24 +11,24 @@ from keras_bahdanau import Encoder, Seq2Seq, layers, presets, text
 from keras_bahdanau.layers.names import QUERY_PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
-SYMBOLS = (-1, *range(1, 10))  # one vocabulary: each id is copied as itself, but for padding
+SYMBOLS = (-1, *range(1, 10))  # a shared vocabulary: each id but padding is copied as itself
 NOTHING: Mapping = {}
 
 
 class Option(NamedTuple):
-    """What differs from a plain model; each field holds arguments.
+    """How a model differs from a plain one.
 
     Attributes:
-        encoder: Of `Encoder`.
-        decoder: Of `decoders.new_decoder`, but for the attention.
-        attention: Of `layers.ATTENTIONS`.
-        hard: Of `layers.HardAlignment`, which a `HardDecoder` has in place of that attention.
-        model: Of `Seq2Seq`.
-        loss: Of `losses.TokenCrossentropy`.
-        search: Of `SearchOptions`.
-        preset: Name of `presets.PRESETS`, of which all other fields then are overrides.
-        aligned: Whether the model gets alignments as its third input.
-        same_inference: Whether it differs from a plain model in training alone.
+        encoder: Arguments of `Encoder`.
+        decoder: Arguments of `decoders.new_decoder`, without the attention.
+        attention: Arguments of `layers.ATTENTIONS`.
+        hard: Arguments of `layers.HardAlignment`, which a `HardDecoder` uses as its attention.
+        model: Arguments of `Seq2Seq`.
+        loss: Arguments of `losses.TokenCrossentropy`.
+        search: Arguments of `SearchOptions`.
+        preset: Name in `presets.PRESETS`; the decoder's arguments then override the preset.
+        aligned: Whether alignments are the model's third input.
+        same_inference: Whether it differs from a plain model only in training.
     """
 
     encoder: Mapping = NOTHING
@@ -44,12 +44,12 @@ class Option(NamedTuple):
 
 
 def new_subwords():
-    """Six words, which source and target share."""
+    """Return a vocabulary of six words for source and target."""
     return text.Subwords.train(["a b c", "x y z"], vocabulary_size=10, model_type="word")
 
 
 def new_model(option, subwords):
-    """An untrained `Seq2Seq` of one vocabulary for source and target."""
+    """Return an untrained `Seq2Seq` whose source and target share a vocabulary."""
     if option.preset:
         sizes = {"embedding_units": EMBEDDING_UNITS, "units": UNITS, **option.decoder}
         return presets.new_model(option.preset, subwords, subwords, **sizes)
@@ -84,7 +84,7 @@ def encoding(**arguments):
 
 
 def queries():
-    """What a query can be made of."""
+    """Return an option for each combination of parts in a query."""
     return {
         f"query {'+'.join(parts)}": decoding(query=parts)
         for size in range(1, len(QUERY_PARTS) + 1)
@@ -92,7 +92,7 @@ def queries():
     }
 
 
-TOGETHER = {  # mechanisms that have to get on with each other
+TOGETHER = {  # mechanisms that must work together
     "Luong's local attention": Option(
         encoder={"kind": "bidirectional", "cell": "lstm"},
         decoder={"when": "after", "cell": "lstm", "readout": "plain"},
@@ -146,11 +146,11 @@ TOGETHER = {  # mechanisms that have to get on with each other
 }
 
 _DROPOUTS = {"word_dropout": 0.2, "recurrent_dropout": 0.2, "dropout": 0.2}
-# those of images, ink and speech are tried with their sources
+# presets for images, ink and speech are tested with their sources
 TEXT_PRESETS = [
     name for name, preset in presets.PRESETS.items() if not preset.settings.get("augmentation")
 ]
-ALONE = {  # the others, each alone or with what cannot disturb it
+ALONE = {  # other mechanisms, alone or with some that don't affect them
     "all that makes training noisy": Option(
         encoder=_DROPOUTS,
         attention={"dropout": 0.2},
@@ -177,7 +177,7 @@ ALONE = {  # the others, each alone or with what cannot disturb it
             "coverage": "grid",
         }
     ),
-    "when blocks": Option(  # of SSRU, under a Transformer
+    "when blocks": Option(  # SSRU blocks after a Transformer encoder
         encoder={"kind": "transformer", "depth": 2},
         attention={"kind": "scaled-dot", "heads": 2},
         decoder={"when": "blocks", "cell": "ssru", "depth": 2, "readout": "plain"},
@@ -201,13 +201,13 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     "forced alignment": attending(kind="forced")._replace(aligned=True),
     **{f"preset {name}": Option(preset=name) for name in TEXT_PRESETS},
 }
-for _name in ("preset luong", "preset luong-local"):  # of four layers each
+for _name in ("preset luong", "preset luong-local"):  # four layers by default
     ALONE[_name] = ALONE[_name]._replace(decoder={"depth": 2, "decoder_depth": 2})
 _DROPPED = {"small": 0.1, "conditional-gru": 0.1, "ssru-student": 0.0, "transformer-tiny": 0.0}
-for _name, _rate in _DROPPED.items():  # with half or a third of all dropped, two steps tell nothing
+for _name, _rate in _DROPPED.items():  # two steps show nothing at high rates
     ALONE[f"preset {_name}"] = Option(preset=_name, decoder={"dropout": _rate})
 
-ONE_BY_ONE = {  # what stands in one of those above
+ONE_BY_ONE = {  # mechanisms that a model above contains
     "plain": Option(),
     "no attention": attending(kind=None),
     **{

@@ -1,7 +1,7 @@
-"""Twenty scripts with attention as people post them, what ends each, and the lines that change.
+"""Twenty attention scripts as people post them, with the error of each and the lines to change.
 
-Each is written for Keras 2. It runs in a namespace with small data: `texts`, ids padded with 0
-`(16, 8)`; `answers` `(16, 5)`; `labels` `(16,)`; `tags` `(16, 8)`; `series` `(16, 10, 3)`;
+Each script is written for Keras 2. It runs in a namespace with small data: `texts`, ids padded
+with 0 `(16, 8)`; `answers` `(16, 5)`; `labels` `(16,)`; `tags` `(16, 8)`; `series` `(16, 10, 3)`;
 `images` `(16, 8, 8, 1)`.
 """
 
@@ -14,12 +14,12 @@ class Script(NamedTuple):
     """A script and its repair.
 
     Attributes:
-        code: String, as posted.
-        fails: String, regular expression of the error as posted.
-        changes: Dictionary from a line to its replacement, "" for none; at most three.
-        inputs: Expression of the inputs of `model`.
-        mistake: Pair of strings, a part of the repaired script and what a user gets wrong there.
-        told: String, regular expression of the one line that follows.
+        code: String. The script as posted.
+        fails: String. A regular expression that matches the error of the posted script.
+        changes: Dictionary from a line to its replacement, or to "" to delete it; at most three.
+        inputs: String. An expression for the inputs of `model`.
+        mistake: Pair of strings: a part of the repaired script, and a user's mistake in its place.
+        told: String. A regular expression that matches the one-line error for the mistake.
     """
 
     code: str
@@ -44,7 +44,7 @@ class Script(NamedTuple):
 
 
 def data():
-    """Namespace of a script."""
+    """Return the namespace in which a script runs."""
     random = np.random.default_rng(81)
     texts = random.integers(1, 30, (16, 8))
     texts[::2, 5:] = 0

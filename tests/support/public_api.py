@@ -1,6 +1,6 @@
-"""The public interface as lines of text: names, signatures, commands and their options.
+"""Print the public API as lines of text: names, signatures, commands and their options.
 
-`make api` rewrites tests/public_api.txt, so that each change is in a diff.
+`make api` rewrites tests/public_api.txt, so that each change of the API shows up in a diff.
 """
 
 import collections.abc
@@ -20,7 +20,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def text():
-    """All lines, with their newlines."""
+    """Return all lines as a string."""
     lines = [f"{name} = {module}" for name, module in sorted(kb._MODULE_OF.items())]
     for part in sorted({*kb._PARTS, *kb._MODULES}):
         lines += ["", f"{PACKAGE}.{part}", *module_lines(getattr(kb, part))]
@@ -30,7 +30,7 @@ def text():
 
 
 def module_lines(module):
-    """Lines of the public names of a part; its modules have their own."""
+    """Yield the lines of a module's public names, without those of its submodules."""
     names = getattr(module, "__all__", None)
     if names is None:
         own = (name for name, value in vars(module).items() if is_defined_in(value, module))
@@ -58,13 +58,13 @@ def value_lines(name, value):
 
 
 def constructor(kind):
-    """The parameters of a class; Keras' layers have a `__new__` that takes any."""
+    """Return a class's parameters; the `__new__` of Keras layers, which accepts any, is ignored."""
     has_init = "keras_bahdanau" in getattr(kind.__init__, "__module__", "")
     return parameters(kind.__init__, bound=True) if has_init else parameters(kind)
 
 
 def member_lines(kind):
-    """Methods and properties that the package adds to a class, and its `call`."""
+    """Yield the methods and properties that the package adds to a class, and its `call`."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith(PACKAGE)]
     foreign = {name for base in kind.__mro__ if base not in bases for name in vars(base)}
     members = {}
@@ -84,10 +84,10 @@ def member_lines(kind):
 
 
 def parameters(function, bound=False):
-    """The parameters with their defaults, without annotations and `self`."""
+    """Return the parameters with their defaults, without annotations and `self`."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a class in C
+    except (TypeError, ValueError):  # a class implemented in C
         return ""
     found = [*signature.parameters.values()][int(bound) :]
     plain = [one.replace(annotation=one.empty, default=default_of(one)) for one in found]
@@ -95,7 +95,7 @@ def parameters(function, bound=False):
 
 
 def default_of(parameter):
-    """The default, without an address in its repr."""
+    """Return the default of a parameter, without a memory address in its repr."""
     default = parameter.default
     if default is parameter.empty or default is None:
         return default
@@ -103,14 +103,14 @@ def default_of(parameter):
 
 
 class Shown(str):
-    """Text that is its own repr."""
+    """A string that is its own repr."""
 
     def __repr__(self):
         return str(self)
 
 
 def command_lines(name):
-    """Arguments and options of a command, with plain defaults."""
+    """Yield the arguments and options of a command; defaults are shown if they are plain values."""
     for parameter in cli.command(name).params:
         if getattr(parameter, "hidden", False):
             continue
