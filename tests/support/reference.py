@@ -1,8 +1,8 @@
-"""What layers, losses and searches must give: NumPy float64, written from the equations.
+"""Reference layers, losses and searches in NumPy float64, written from the equations.
 
-One sentence at a time, without batches, padding or masks: whatever the library does with
-those has to come to the same. Kernels are `(inputs, outputs)`; the blocks of a recurrent
-cell's gates lie side by side along the last axis.
+They process one sentence at a time, without batches, padding or masks; the library must
+give the same results with them. Kernels are `(inputs, outputs)`; the gates of a recurrent
+cell are concatenated along the last axis.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def additive_scores(query, values, weights):
 
 
 def attention(query, values, weights):
-    """Context and weights of one query over `values`, one row a real source token."""
+    """Return context and weights of one query over `values`, which has a row per source token."""
     if len(values) == 0:
         return np.zeros(values.shape[-1]), np.zeros(0)
     alpha = softmax(additive_scores(query, values, weights))
@@ -45,7 +45,7 @@ def attention(query, values, weights):
 
 
 class GRU(NamedTuple):
-    """Blocks of update, reset and candidate; the second bias stands inside the reset."""
+    """GRU with gates in the order update, reset, candidate; `c` is added before the reset."""
 
     W: np.ndarray
     U: np.ndarray
@@ -56,7 +56,7 @@ class GRU(NamedTuple):
         return (np.zeros(len(self.U)),)
 
     def __call__(self, x, state):
-        """Cho et al. 2014, with z and 1 - z exchanged and the reset after the product."""
+        """One step (Cho et al. 2014, with z and 1 - z swapped and the reset after the product)."""
         (h,) = state
         x_z, x_r, x_g = np.split(x @ self.W + self.b, 3)
         u_z, u_r, u_g = np.split(h @ self.U + self.c, 3)
@@ -65,7 +65,7 @@ class GRU(NamedTuple):
 
 
 class LSTM(NamedTuple):
-    """Blocks of input gate, forget gate, candidate and output gate."""
+    """LSTM with gates in the order input, forget, candidate, output."""
 
     W: np.ndarray
     U: np.ndarray
@@ -75,7 +75,7 @@ class LSTM(NamedTuple):
         return np.zeros(len(self.U)), np.zeros(len(self.U))
 
     def __call__(self, x, state):
-        """Gers et al. 2000."""
+        """One step (Gers et al. 2000)."""
         h, c = state
         i, f, g, o = np.split(x @ self.W + h @ self.U + self.b, 4)
         c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
@@ -83,7 +83,7 @@ class LSTM(NamedTuple):
 
 
 def bidirectional(inputs, forward, backward):
-    """h_j = [forward_j; backward_j] for `inputs`, one row a token."""
+    """h_j = [forward_j; backward_j] for `inputs`, which has a row per token."""
 
     def read(cell, rows):
         state, said = cell.first(), []
@@ -98,7 +98,7 @@ def bidirectional(inputs, forward, backward):
 
 
 def encoder(ids, embedding, layers):
-    """Values (one row a token) and summary; `layers` are pairs of cells, bottom first."""
+    """Return values (a row per token) and summary; `layers` are pairs of cells, bottom first."""
     values = embedding[list(ids)]
     for forward, backward in layers:
         values = bidirectional(values, forward, backward)
@@ -106,7 +106,7 @@ def encoder(ids, embedding, layers):
 
 
 class Decoder(NamedTuple):
-    """Weights of a decoder; `cell` takes [y_{i-1}; c_i], `output` is a (kernel, bias) pair."""
+    """Weights of a decoder; `cell` reads [y_{i-1}; c_i], and `output` is a (kernel, bias) pair."""
 
     embedding: np.ndarray
     attention: Attention
@@ -117,19 +117,19 @@ class Decoder(NamedTuple):
 
 
 def initial_state(summary, weights):
-    """s_0 = tanh(W summary + b); an LSTM's second state likewise."""
+    """s_0 = tanh(W summary + b), split into both states of an LSTM."""
     kernel, bias = weights.bridge
     return tuple(np.split(np.tanh(summary @ kernel + bias), len(weights.cell.first())))
 
 
 def decoder_step(y, state, values, weights):
-    """One target step for the embedded token `y`: (state, context, alpha)."""
+    """Return (state, context, alpha) of one target step for the embedded token `y`."""
     context, alpha = attention(state[0], values, weights.attention)
     return weights.cell(np.concatenate([y, context]), state), context, alpha
 
 
 def decoder(ids, values, summary, weights):
-    """Logits and alignment, one row a token of `ids`, which starts with the start token."""
+    """Return logits and alignment, with a row per token of `ids`, which begins with <s>."""
     state, logits, alignment = initial_state(summary, weights), [], []
     for y in weights.embedding[list(ids)]:
         state, context, alpha = decoder_step(y, state, values, weights)
@@ -142,7 +142,7 @@ def decoder(ids, values, summary, weights):
 
 
 def token_loss(token, logits, smoothing=0.0):
-    """Cross-entropy with (1 - smoothing) on the token and smoothing over all alike."""
+    """Cross-entropy with (1 - smoothing) on the token and smoothing spread evenly over all."""
     target = np.full(len(logits), smoothing / len(logits))
     target[token] += 1 - smoothing
     return -target @ log_softmax(logits)
@@ -162,18 +162,18 @@ class Hypothesis(NamedTuple):
 
 
 def children(hypothesis, log_probs_after, end):
-    """What a hypothesis grows to: one child for each token."""
+    """Yield the extensions of a hypothesis, one for each token."""
     for token, log_prob in enumerate(log_probs_after(hypothesis.tokens)):
         yield Hypothesis((*hypothesis.tokens, token), hypothesis.log_prob + log_prob, token == end)
 
 
 def best_first(hypotheses, exponent):
-    """Finished before cut, then by score."""
+    """Sort hypotheses: finished ones before truncated ones, then by score."""
     return sorted(hypotheses, key=lambda h: (not h.finished, -h.score(exponent)))
 
 
 def greedy_search(log_probs_after, limit, end):
-    """The hypothesis that takes the most probable token each time."""
+    """Return the hypothesis that consists of the most probable token at each step."""
     found = Hypothesis((), 0.0, limit == 0)
     while len(found.tokens) < limit and not found.finished:
         found = max(children(found, log_probs_after, end), key=lambda child: child.log_prob)
@@ -181,7 +181,7 @@ def greedy_search(log_probs_after, limit, end):
 
 
 def beam_search(log_probs_after, limit, end, width, exponent):
-    """The `width` best of each step; a finished hypothesis stays as it is, and competes."""
+    """Keep the `width` best at each step; finished hypotheses compete without being extended."""
     beam = [Hypothesis((), 0.0, limit == 0)]
     for _ in range(limit):
         grown = [
@@ -194,7 +194,7 @@ def beam_search(log_probs_after, limit, end, width, exponent):
 
 
 def exhaustive_search(log_probs_after, limit, end, vocabulary, exponent):
-    """Every hypothesis there is, best first."""
+    """Return every possible hypothesis, best first."""
 
     def log_prob(tokens):
         return sum(log_probs_after(tokens[:t])[token] for t, token in enumerate(tokens))

@@ -1,4 +1,4 @@
-"""CTC by its definition: every path of symbols, one sentence at a time, in NumPy float64."""
+"""CTC by definition, as a sum over every path of symbols, in NumPy float64 without batches."""
 
 import itertools
 from collections import defaultdict
@@ -7,12 +7,12 @@ import numpy as np
 
 
 def text_of(path):
-    """The labels of a path: without repetitions, and then without blanks, which are 0."""
+    """Return the labels of a path: first repetitions are removed, then blanks, which are 0."""
     return tuple(label for label, _ in itertools.groupby(path) if label != 0)
 
 
 def texts(probs):
-    """The probability of each text, from `probs` `(source_time, vocabulary)`."""
+    """Return the probability of each text, given `probs` `(source_time, vocabulary)`."""
     found = defaultdict(float)
     for path in itertools.product(range(probs.shape[1]), repeat=len(probs)):
         found[text_of(path)] += np.prod(
@@ -22,12 +22,12 @@ def texts(probs):
 
 
 def starting_with(texts, prefix):
-    """The probability of all texts that begin with a prefix."""
+    """Return the total probability of the texts that begin with a prefix."""
     return sum(p for text, p in texts.items() if text[: len(prefix)] == tuple(prefix))
 
 
 def log_prob(texts, tokens, end):
-    """Log p of a target, which is whole if its last token is the end token."""
+    """Return log p of a target; without an end token, the target is a prefix."""
     tokens = tuple(tokens)
     if tokens and tokens[-1] == end:
         return np.log(texts.get(tokens[:-1], 0))

@@ -1,4 +1,4 @@
-"""Exact hard attention in NumPy float64, by going through all alignments one by one."""
+"""Exact hard attention in NumPy float64, by enumerating all alignments."""
 
 import itertools
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import reference
 
 
 class Hard(NamedTuple):
-    """Weights of a `HardDecoder` whose score is additive."""
+    """Weights of a `HardDecoder` with an additive score."""
 
     embedding: np.ndarray
     cell: reference.GRU
@@ -21,7 +21,7 @@ class Hard(NamedTuple):
 
 
 def weights_of(decoder):
-    """The weights of a decoder, as `likelihoods` takes them."""
+    """Return the weights of a `HardDecoder` in the form that `chain` accepts."""
     (embedding,) = extract.arrays(decoder.embedding)
     attention, readout = decoder.cell.attention, decoder.readout
     tied = decoder.output_layer is None
@@ -39,7 +39,7 @@ def weights_of(decoder):
 
 
 class Chain(NamedTuple):
-    """What the steps of a target are made of.
+    """The factors of a target's probability at each step.
 
     Attributes:
         transitions: `(time, S, S)`, p(a_i = j | a_{i-1} = j') in row j'.
@@ -51,7 +51,7 @@ class Chain(NamedTuple):
 
 
 def chain(ids, values, summary, weights, monotonic=False, reach=5):
-    """`Chain` of the tokens that the steps read, of one source without padding."""
+    """Return the `Chain` for the tokens that the steps read, with one unpadded source."""
     (state,), transitions, emissions = reference.initial_state(summary, weights), [], []
     places = range(len(values))
     for y in weights.embedding[list(ids)]:
@@ -68,7 +68,7 @@ def chain(ids, values, summary, weights, monotonic=False, reach=5):
 
 
 def _transition(before, scores, state, weights, monotonic, reach):
-    """p(a_i = j | a_{i-1} = before) of all j."""
+    """Return p(a_i = j | a_{i-1} = before) for all j."""
     powers = np.zeros(len(scores))
     for place, score in enumerate(scores):
         if weights.jumps:
@@ -80,7 +80,7 @@ def _transition(before, scores, state, weights, monotonic, reach):
 
 
 def likelihoods(chain, targets):
-    """(log p(y_i = k | y_<i), p(a_i = j | y_<i)), from sums over all alignments of y_<i."""
+    """Return log p(y_i = k | y_<i) and p(a_i = j | y_<i) as sums over all alignments of y_<i."""
     log_probs, priors = [], []
     for time in range(1, len(targets) + 1):
         joint = np.zeros_like(chain.emissions[0])  # p(y_<i, a_i = j, y_i = k)

@@ -1,7 +1,7 @@
-"""Searches with rules and penalties in plain Python, one sentence at a time.
+"""Reference searches with rules and penalties in plain Python, one sentence at a time.
 
-A rule is a function of the tokens so far, a tuple, that gives the set of tokens
-it allows next. A ranking is a function of a `reference.Hypothesis`.
+A rule is a function of the tokens so far, a tuple, that returns the set of tokens
+allowed next. A ranking is a function that returns the rank of a `reference.Hypothesis`.
 """
 
 import itertools
@@ -28,7 +28,7 @@ def no_symbols(symbols, vocabulary):
 
 
 def forced(prefix, vocabulary):
-    """0 forces nothing."""
+    """Return a rule that forces the tokens of a prefix; 0 forces nothing."""
 
     def rule(tokens):
         token = prefix[len(tokens)] if len(tokens) < len(prefix) else 0
@@ -38,7 +38,7 @@ def forced(prefix, vocabulary):
 
 
 def constrained(log_probs_after, rules):
-    """The same language, where what a rule forbids has no probability."""
+    """Return the language with zero probability for tokens that a rule forbids."""
 
     def after(tokens):
         log_probs = np.array(log_probs_after(tokens))
@@ -60,12 +60,12 @@ def normalized(exponent, kind="power"):
 
 
 def coverage_penalty(alignment):
-    """sum_j log(min(sum_i alpha_ij, 1)) of one hypothesis (Wu et al. 2016, eq. 14)."""
+    """sum_j log(min(sum_i alpha_ij, 1)) for one hypothesis (Wu et al. 2016, eq. 14)."""
     return np.log(np.minimum(np.sum(alignment, axis=0), 1)).sum()
 
 
 def ranked(hypotheses, ranking):
-    """The possible ones: finished before cut, then by rank."""
+    """Sort the possible hypotheses: finished ones before truncated ones, then by rank."""
     possible = [h for h in hypotheses if h.log_prob > -np.inf]
     return sorted(possible, key=lambda h: (not h.finished, -ranking(h)))
 
@@ -87,7 +87,7 @@ def beam_search(log_probs_after, limit, end, width, ranking):
 
 
 def every_hypothesis(log_probs_after, limit, end):
-    """All that end within the limit or are cut there, and are possible."""
+    """Return all possible hypotheses that end within the limit or are truncated there."""
     growing, done = [Hypothesis((), 0.0, limit == 0)], []
     for _ in range(limit):
         grown = [child for h in growing for child in children(h, log_probs_after, end)]
@@ -98,7 +98,7 @@ def every_hypothesis(log_probs_after, limit, end):
 
 
 def filtered(odds, temperature=1.0, top_k=None, top_p=None):
-    """The distribution that draws come from: its tail cut off, the rest scaled to sum to 1."""
+    """Return the distribution to sample from: without its tail, renormalized to sum to 1."""
     odds = np.asarray(odds, float) ** (1 / temperature)
     order = np.argsort(-odds, kind="stable")
     odds = odds[order] / odds.sum()

@@ -1,4 +1,4 @@
-"""A toy language as a `RowStep`, which knows its rows from outside of its state."""
+"""A toy language as a `RowStep`, which is told the rows instead of reading them from its state."""
 
 from keras import ops
 
@@ -6,12 +6,12 @@ from keras_bahdanau.search.stepping import RowStep, take_rows
 
 
 def by_rows(language, row, seen=lambda tokens: tokens):
-    """The steps of a `Language` or a `Chain`.
+    """Return the `RowStep` of a toy language.
 
     Args:
-        language: It, whose state has the row of each hypothesis as "row".
-        row: Int32 tensor `(batch,)`, which row of the language each row of the batch is.
-        seen: Function of the tokens of each step, which gives them back.
+        language: A `Language` or `Chain`. Its state has the row of each hypothesis as "row".
+        row: Int32 tensor `(batch,)`. The row of the language for each row of the batch.
+        seen: Function that is called with the tokens of each step and returns them.
     """
 
     def for_rows(chosen):

@@ -1,7 +1,7 @@
-"""A notebook, run in a kernel: `run_notebook.py NOTEBOOK FOLDER [RESULT]`.
+"""Run a notebook in a kernel: `run_notebook.py NOTEBOOK FOLDER [RESULT]`.
 
-Prints what its cells print, and `<picture>` for each picture that they show. The first cell that
-fails ends it. RESULT is the notebook with all of that.
+The script prints the output of the cells, and `<picture>` for each image that they display. It
+stops at the first cell that fails. The notebook with its outputs is saved as RESULT.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Each kind of file that the package writes with a seal, and its reader.
+"""Write each kind of sealed file that the package produces.
 
-A function writes files into a new directory, and returns a dictionary from their paths to functions
-that read them, and raise ValueError if one is damaged.
+Each function writes files to a new directory and returns a dictionary from each path to a function
+that reads the file and raises ValueError if it is damaged.
 """
 
 import shutil
@@ -30,7 +30,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(directory):
-    """`run.json` and a checkpoint."""
+    """Write `run.json` and a checkpoint."""
     directory.mkdir()
     files = Run(directory)
     write_sealed_json(files.card, {"options": {"epochs": 3}, "data": {"train": "a" * 64}})
@@ -41,7 +41,7 @@ def run(directory):
 
 
 def shards(directory):
-    """The card, the arrays and the record of a directory of shards."""
+    """Write the card, the arrays and the record of a directory of shards."""
     sides = Subwords.train_pair([("abc", "xyz")], 8, joint=False, model_type="char")
     source, target = TextSource(sides[0]), sides[1]
     rows = source.rows(["ab", "c"] * 50), IdRows.encoded(target, ["x", "yz"] * 50)
@@ -58,14 +58,14 @@ def shards(directory):
 
 
 def epoch(directory):
-    """The weights of an epoch."""
+    """Write the weights of an epoch."""
     weights = _WeightFiles(directory)
     weights[7] = [np.ones((9, 9), np.float32), np.zeros(3, np.float32)]
     return {directory / "epoch-00007.npz": lambda: weights[7]}
 
 
 def cache(directory):
-    """A file of a cache of images."""
+    """Write a cached image."""
     features = FeatureCache(ImageSource(16, 48), directory)
     features.array(b"x", None, lambda: np.ones((16, 8, 1), np.uint8))
     (path,) = directory.iterdir()
@@ -74,13 +74,13 @@ def cache(directory):
 
 
 def version(directory):
-    """The files of a version that looks like a SavedModel."""
+    """Write a version directory that looks like a SavedModel."""
     (directory / "1" / "assets.extra").mkdir(parents=True)
     return saved_model(directory / "1", content=bytes(range(200)))
 
 
 def saved_model(path, content=None):
-    """The files of a SavedModel's version, which is written first if `content` is given."""
+    """Return the files of a SavedModel's version; if `content` is given, they are written first."""
     if content is not None:
         (path / "saved_model.pb").write_bytes(content)
         version_card.write_card(path, {"verb": "translate"})
@@ -89,7 +89,7 @@ def saved_model(path, content=None):
 
 
 def litert(directory):
-    """A .tflite file."""
+    """Write a .tflite file."""
     directory.mkdir()
     model = directory / "model.tflite"
     shutil.copyfile(_smallest_model(), model)
@@ -97,7 +97,7 @@ def litert(directory):
 
 
 def page(directory):
-    """The files of a page, around a LiteRT.js of a line a file."""
+    """Write the files of a page, with one-line files in place of LiteRT.js."""
     directory.mkdir()
     shutil.copyfile(_smallest_model(), directory / browser_exporter.MODEL)
     for file in browser_exporter.MODULES.iterdir():
@@ -115,7 +115,7 @@ def page(directory):
 
 
 def onnx(directory):
-    """An .onnx file."""
+    """Write an .onnx file."""
     directory.mkdir()
     model = directory / "model.onnx"
     model.write_bytes(pack(bytes.fromhex("080a3a00"), {"target.spm": bytes(200)}, {"verb": "read"}))

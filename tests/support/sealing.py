@@ -1,4 +1,4 @@
-"""Files with a seal that a test writes by itself."""
+"""Write sealed files in tests."""
 
 import contextlib
 
@@ -9,14 +9,14 @@ from keras_bahdanau.files.integrity import seal_of
 
 @contextlib.contextmanager
 def sealed_h5(path):
-    """A new HDF5 file to write to within the block, sealed at its end."""
+    """Open a new HDF5 file for writing, and seal it at the end of the block."""
     with h5py.File(path, "w") as file:
         yield file
     path.write_bytes(path.read_bytes() + seal_of(path.read_bytes()))
 
 
 def flips(path, count, random):
-    """Yield so many times a file with one flipped bit, and its position; it is restored then."""
+    """Flip a random bit in a file `count` times, and yield its byte position; restore the file."""
     whole = path.read_bytes()
     for position in random.integers(len(whole), size=count):
         changed = bytearray(whole)

@@ -1,4 +1,4 @@
-"""Stand-ins for source and target of a model, where sizes are all that counts."""
+"""Stand-ins for the source and target of a model, for tests where only sizes matter."""
 
 from typing import Any, NamedTuple
 
@@ -23,11 +23,11 @@ class SourceSide(NamedTuple):
 
 
 def separate_sides(source_size=11, target_size=10):
-    """(source, target) with nothing in common."""
+    """Return (source, target) with separate vocabularies."""
     return SourceSide(source_size), TargetSide(target_size)
 
 
 def joint_sides(size=10):
-    """(source, target) of one vocabulary."""
+    """Return (source, target) with a shared vocabulary."""
     target = TargetSide(size)
     return SourceSide(size, target), target

@@ -1,10 +1,10 @@
-"""Small files for the blocks of the documentation.
+"""Write small files for the code blocks in the documentation.
 
 small-files text                    train, valid, dev, val, test: .en, .de, .fr, .gz, .tsv
-small-files images|speech FILE ...  a manifest with its files
-small-files words FILE ...          words and their letters, with spaces between
-small-files forms FILE ...          lemma, form and features of inflection
-small-files model DIRECTORY ...     a training of text for one epoch
+small-files images|speech FILE ...  a manifest and the files that it lists
+small-files words FILE ...          words and their letters, separated by spaces
+small-files forms FILE ...          lemmas, inflected forms and their features
+small-files model DIRECTORY ...     a model for text, trained for one epoch
 """
 
 import gzip
@@ -23,7 +23,7 @@ def text():
     for number, part in enumerate(PARTS):
         some = examples[number * COUNT : (number + 1) * COUNT]
         sides = {"en": [one.source for one in some], "fr": [one.target for one in some]}
-        sides["de"] = sides["fr"]  # what stands in a file is all the same to the commands
+        sides["de"] = sides["fr"]  # the content of a file doesn't matter to the commands
         for ending, lines in sides.items():
             write(f"{part}.{ending}", lines)
             write(f"{part}.{ending}.gz", lines)
@@ -39,7 +39,7 @@ def words(*paths):
 
 
 def forms(*paths):
-    """Lemma, form and features of inflection."""
+    """Write lemmas, inflected forms and their features."""
     some = sorted({word for one in demo.generate(80) for word in one.source.split()})
     endings = {"N;PL": "s", "N;SG": "", "V;PST": "ed"}
     rows = [f"{word}\t{word}{end}\t{tags}" for word in some for tags, end in endings.items()]

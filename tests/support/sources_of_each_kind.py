@@ -1,4 +1,4 @@
-"""Sources of text by each type of vocabulary, of frames, of images, of sound and of ink."""
+"""Sources for text with each type of vocabulary, and for frames, images, sound and ink."""
 
 import numpy as np
 from toy_sources import CASES
@@ -18,12 +18,12 @@ def new_source(kind):
         return ImageSource(16, 48, channels=3)
     if kind not in TEXTS:
         return CASES[kind].source_of([])
-    normalization = "none" if kind == "grapheme" else "nmt_nfkc"  # every space is a token
+    normalization = "none" if kind == "grapheme" else "nmt_nfkc"  # "none": every space is a token
     settings = {"model_type": kind, "normalization": normalization}
     return TextSource(Subwords.train(SENTENCES, 60, exact=False, **settings))
 
 
 def padded(source, inputs):
-    """Features of all inputs, as NumPy makes them."""
+    """Return the padded features of all inputs, as NumPy computes them."""
     rows = source.rows(inputs)
     return rows.padded(np.arange(len(inputs)), (len(inputs), int(rows.lengths.max(initial=1))))

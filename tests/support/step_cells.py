@@ -1,4 +1,4 @@
-"""Decoder cells and readers whose loops over time have gradients of their own."""
+"""Decoder cells and readers whose loops over time have custom gradients."""
 
 import keras
 import numpy as np
@@ -15,12 +15,12 @@ LENGTHS = BATCH, SOURCE_TIME, TARGET_TIME
 RANDOM = np.random.default_rng(76)
 VALUES = RANDOM.normal(size=(BATCH, SOURCE_TIME, WIDTH))
 INPUTS = RANDOM.normal(size=(BATCH, TARGET_TIME, WIDTH))
-MASK = np.arange(SOURCE_TIME) < np.array([[5], [3], [0]])  # a row has nothing real
+MASK = np.arange(SOURCE_TIME) < np.array([[5], [3], [0]])  # the last row is all padding
 
 
 @keras.saving.register_keras_serializable(package="step_cells")
 class Zoneout(keras.layers.Layer):
-    """A user's cell: some units keep their state, as Keras' seeds decide."""
+    """A user-defined cell: some units keep their state, drawn with a Keras seed generator."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -101,17 +101,17 @@ READERS = {
 
 
 def assert_close(found, expected, tolerance):
-    """Each array equals the expected one, but for so much of its largest element."""
+    """Assert that arrays are close; `tolerance` is relative to an array's largest element."""
     assert len(found) == len(expected)
     scales = [np.max(np.abs(target), initial=0.0) for target in expected]
     for array, target, scale in zip(found, expected, scales, strict=True):
         assert np.all(np.isfinite(array))
-        scale = max(scale, 1e-2 * max(scales))  # some are 0 but for rounding
+        scale = max(scale, 1e-2 * max(scales))  # some are 0 up to rounding
         np.testing.assert_allclose(array / scale, target / scale, rtol=0, atol=tolerance)
 
 
 def build(cell):
-    """Build a decoder cell for the values above."""
+    """Build a decoder cell for `VALUES` and `INPUTS`."""
     values, summary = (None, None, WIDTH), (None, WIDTH)
     shape = Memory(values, values[:-1], summary, summary, task=(None, 0))
     cell.build((None, WIDTH), memory_shape=shape)
@@ -119,7 +119,7 @@ def build(cell):
 
 
 def teacher_forced(cell):
-    """A function of values and inputs: the steps of a decoder cell in training."""
+    """Return a function of values and inputs that runs a decoder cell's steps in training."""
 
     def function(values, inputs):
         values, inputs = ops.cast(values, cell.compute_dtype), ops.cast(inputs, cell.compute_dtype)
@@ -132,7 +132,7 @@ def teacher_forced(cell):
 
 
 def seeds_of(layer):
-    """A function that gives the seeds of a layer their values of now."""
+    """Return a function that resets the seeds of a layer to their current values."""
     states = [
         layer_.seed_generator.state
         for layer_ in layer._flatten_layers()

@@ -1,4 +1,4 @@
-"""Gradients of a loop over time, as TensorFlow takes them and by `layers.replayed_loop`."""
+"""Gradients of a loop over time, computed by TensorFlow and by `layers.replayed_loop`."""
 
 import contextlib
 
@@ -12,7 +12,10 @@ from keras_bahdanau.layers import replayed_loop
 
 @contextlib.contextmanager
 def counted(replayed=True):
-    """The number of loops that are replayed, in a list; none with `replayed=False`."""
+    """Yield a list to which each replayed loop adds its number of deferred products.
+
+    With `replayed=False`, no loop is replayed.
+    """
     traced, recorded = replayed_loop.StepGraph, replayed_loop.is_recorded
     counts = []
 
@@ -31,7 +34,7 @@ def counted(replayed=True):
 
 
 def gradients(function, tensors, variables=(), replayed=True, xla=False, reset=lambda: None):
-    """(outputs and gradients of a scalar of them as arrays, products behind the loops)."""
+    """Return outputs, gradients of a scalar computed from them, and what `counted` yields."""
     reset()
 
     def run(*tensors):
@@ -45,7 +48,7 @@ def gradients(function, tensors, variables=(), replayed=True, xla=False, reset=l
         slopes = tape.gradient(loss, sources, unconnected_gradients=zero)
         return outputs, [tf.convert_to_tensor(slope) for slope in slopes]
 
-    # no length is known, but for XLA
+    # lengths are unknown, except with XLA
     known = [(None if size in LENGTHS else size for size in x.shape) for x in tensors]
     specs = [tf.TensorSpec(shape, x.dtype) for shape, x in zip(known, tensors, strict=True)]
     with counted(replayed) as counts:

@@ -1,4 +1,4 @@
-"""Parts that take a state from step to step: the loops and runtimes they must run in."""
+"""Loops and runtimes in which parts with a state must run."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,13 +9,13 @@ from keras_bahdanau.layers.recurrence import scan
 
 
 def memory(mask):
-    """A `Memory` of which only the mask counts."""
+    """Return a `Memory` for parts that use only its mask."""
     mask = tf.convert_to_tensor(mask)
     return Memory((), mask, summary=(), last=(), task=())
 
 
 def unrolled(step, state, inputs):
-    """What each step shows, by a Python loop: outputs `(batch, time, ...)`."""
+    """Return the outputs of a Python loop over steps, `(batch, time, ...)`."""
     outputs = []
     for t in range(inputs.shape[1]):
         output, state = step(state, inputs[:, t])
@@ -24,12 +24,12 @@ def unrolled(step, state, inputs):
 
 
 def looped(step, state, inputs):
-    """The same by the library's loop, of which nobody needs to know the length."""
+    """Return the outputs of the library's loop over steps, whose length may be unknown."""
     return scan(step, state, inputs, template=step(state, inputs[:, 0])[0])
 
 
 def gradients(loop, step, state, inputs, variables):
-    """Outputs of a loop over steps, and gradients of the sum of their squares."""
+    """Return the outputs of a loop over steps, and the gradients of the sum of their squares."""
     inputs = tf.convert_to_tensor(inputs)
     with tf.GradientTape() as tape:
         tape.watch(inputs)
@@ -39,7 +39,7 @@ def gradients(loop, step, state, inputs, variables):
 
 
 def looped_by_xla(step, state, inputs, variables):
-    """`gradients` of a loop that XLA compiles, traced without knowing the batch or any length."""
+    """Return `gradients` of a loop compiled by XLA; the batch size and lengths are unknown."""
 
     def function(state, inputs):
         return gradients(looped, step, state, inputs, variables)
@@ -55,7 +55,7 @@ def looped_by_xla(step, state, inputs, variables):
 
 
 def litert(function, *args):
-    """What LiteRT's interpreter gives, with built-in operations and fixed shapes only."""
+    """Call a function in LiteRT, using only built-in operations and fixed shapes."""
     args = tf.nest.map_structure(tf.convert_to_tensor, args)
     leaves = {f"x{i}": leaf for i, leaf in enumerate(tf.nest.flatten(args))}
     structure = None

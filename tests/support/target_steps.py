@@ -1,10 +1,10 @@
-"""A target read by a decoder cell in two ways, which must give the same."""
+"""Run a decoder cell over a target step by step and in one call, which must be equal."""
 
 import tensorflow as tf
 
 
 def stepwise(cell, inputs, prepared):
-    """Output, context and weights side by side, step after step: `(batch, time, ...)`."""
+    """Return output, context and weights of single steps, concatenated: `(batch, time, ...)`."""
     state, steps = cell.initial_state(prepared), []
     for t in range(inputs.shape[1]):
         shown, state = cell(inputs[:, t], state, prepared)
@@ -13,11 +13,11 @@ def stepwise(cell, inputs, prepared):
 
 
 def at_once(cell, inputs, prepared):
-    """The same of the whole target."""
+    """Return output, context and weights of the whole target in one call, concatenated."""
     shown = cell.teacher_forced(inputs, prepared, return_weights=True)
     return side_by_side(shown)
 
 
 def side_by_side(shown):
-    """Output, context and weights, of which the last are float32 under every policy."""
+    """Concatenate output, context and weights; the weights are float32 under every policy."""
     return tf.concat([tf.cast(each, shown.output.dtype) for each in shown[:3]], axis=-1)

@@ -1,14 +1,14 @@
-"""A stream that says it is a terminal, for what commands show on one."""
+"""A stream that claims to be a terminal, for testing what commands show on one."""
 
 import io
 
 
 class Terminal(io.StringIO):
-    """Text that was written to it, and the progress in it."""
+    """A text stream that claims to be a terminal and records progress lines."""
 
     def isatty(self):
         return True
 
     def shown(self):
-        """The lines of progress, in their order; "" where it was removed."""
+        """Return the progress lines in order; "" where progress was erased."""
         return self.getvalue().split("\r\033[K")[1:]

@@ -1,4 +1,4 @@
-"""A language model of a toy alphabet: each next token depends on all tokens before."""
+"""A language model of a toy alphabet in which each token depends on all previous tokens."""
 
 import functools
 
@@ -7,16 +7,16 @@ import reference
 from keras import ops
 from row_steps import by_rows
 
-VOCABULARY, END, START = 3, 2, -1  # no token is the start token
+VOCABULARY, END, START = 3, 2, -1  # -1 isn't a token of the vocabulary
 LONGEST = 4
 HISTORIES = (VOCABULARY + 1) ** (LONGEST + 1)
 
 
 class Language:
-    """Random log-probabilities for each (row, tokens so far); a state carries both.
+    """Random log-probabilities for each (row, tokens so far); the state holds both.
 
-    As attention weights, a step says of itself: which row it is in, after which tokens,
-    and how many these are. So an alignment tells which hypothesis it has come with.
+    The attention weights of a step are its row, a code of the tokens so far and their number, so
+    that an alignment identifies its hypothesis.
     """
 
     source_time = 3
@@ -28,7 +28,7 @@ class Language:
         self.rows = rows
 
     def state(self, rows=None):
-        """The first state of these rows: (row, code of the tokens so far, their number)."""
+        """Return the initial state of rows: row, code of the tokens so far, and their number."""
         rows = np.arange(self.rows, dtype="int32") if rows is None else np.array(rows, "int32")
         return {"row": rows, "history": (0 * rows, 0 * rows)}
 
@@ -42,11 +42,11 @@ class Language:
         return ops.take(table, index, axis=0), ops.cast(weights, "float32"), state
 
     def after(self, row):
-        """The same for one row, as `reference` takes it."""
+        """Return the log-probabilities of a row as a function of tokens, for `reference`."""
         return lambda tokens: self.log_probs[row, code_of(tokens)]
 
     def alignment(self, row, tokens):
-        """What `step` says of itself while a hypothesis comes about."""
+        """Return the attention weights of `step` for each token of a hypothesis."""
         return [[row, code_of(tokens[:t]), t] for t in range(len(tokens))]
 
 
@@ -58,14 +58,14 @@ def code_of(tokens):
 
 
 def run_search(run, search, language, limits, options, rows=None, time=None):
-    """The result of `search` over a `Language`, as arrays."""
+    """Run `search` over a `Language`; return the result as arrays."""
     function = searching(search, options, time)
     return run(function, language.log_probs, language.state(rows), np.array(limits, "int32"))
 
 
 @functools.cache
 def searching(search, options, time):
-    """The search as a function of the language, too: one graph is enough for all languages."""
+    """Return the search as a function of the language, so that all languages share a graph."""
 
     def function(log_probs, state, limits):
         language = Language(0)
@@ -85,7 +85,7 @@ def searching(search, options, time):
 
 
 def assert_found(result, row, rank, language, hypothesis, exponent, number=None):
-    """That place `[row, rank]` of a result holds a reference hypothesis, whole and alone."""
+    """Assert that `[row, rank]` of a result holds exactly a reference hypothesis and zeros."""
     length = len(hypothesis.tokens)
     assert result.lengths[row, rank] == length
     assert tuple(result.ids[row, rank, :length]) == hypothesis.tokens
@@ -109,9 +109,10 @@ def assert_found(result, row, rank, language, hypothesis, exponent, number=None)
 
 
 def assert_same_rows(whole, rows, other):
-    """Rows of a result equal another, whose buffers may be shorter.
+    """Assert that rows of a result equal another result, whose buffers may be shorter.
 
-    Bit for bit, but for entropies: their exp rounds by the place in a vector.
+    They must be bitwise equal, except entropies: the rounding of exp depends on the position in a
+    vector.
     """
     time = other.ids.shape[2]
     for name, field, found in zip(whole._fields, whole, other, strict=True):

@@ -1,4 +1,4 @@
-"""A language model of four tokens: each next one depends on the row, the step and the last one."""
+"""A language model of four tokens; the next one depends on the row, the step and the last one."""
 
 import functools
 from typing import NamedTuple
@@ -8,12 +8,12 @@ import reference
 from keras import ops
 from row_steps import by_rows
 
-VOCABULARY, END, START = 4, 3, -1  # no token is the start token
+VOCABULARY, END, START = 4, 3, -1  # -1 isn't a token of the vocabulary
 LONGEST, SOURCE_TIME = 6, 3
 
 
 class Chain:
-    """Random log-probabilities and attention weights for each (row, step, last token)."""
+    """Random log-probabilities and attention weights that depend on (row, step, last token)."""
 
     def __init__(self, rows, seed=0, contrast=1.0):
         random = np.random.default_rng(seed)
@@ -36,18 +36,18 @@ class Chain:
         return log_probs, weights, {"row": state["row"], "t": state["t"] + 1}
 
     def after(self, row):
-        """The log-probabilities of one row after some tokens, as `reference_search` takes it."""
+        """Return the log-probabilities of a row as a function of tokens, for `reference_search`."""
         return lambda tokens: self.log_probs[row, len(tokens), (START, *tokens)[-1] + 1]
 
     def alignment(self, row, tokens):
-        """The weights of a hypothesis, one row a token."""
+        """Return the attention weights of a hypothesis, with a row per token."""
         before = (START, *tokens)
         rows = [self.weights[row, t, before[t] + 1] for t in range(len(tokens))]
         return np.array(rows).reshape(-1, SOURCE_TIME)
 
 
 class Given(NamedTuple):
-    """What a search is given beside its options."""
+    """The arguments of a search other than its options."""
 
     limits: np.ndarray
     source_mask: np.ndarray | None = None
@@ -56,7 +56,7 @@ class Given(NamedTuple):
 
 
 def run_chain(run, search, chain, options, given, rows=None, time=None):
-    """The result of `search` over a `Chain`, as arrays."""
+    """Run `search` over a `Chain`; return the result as arrays."""
     given = {name: value for name, value in given._asdict().items() if value is not None}
     function = searching(search, options, time)
     return run(function, (chain.log_probs, chain.weights), chain.state(rows), given)
@@ -64,7 +64,7 @@ def run_chain(run, search, chain, options, given, rows=None, time=None):
 
 @functools.cache
 def searching(search, options, time):
-    """The search as a function of the chain, too: one graph is enough for all chains."""
+    """Return the search as a function of the chain, so that all chains share a graph."""
 
     def function(tables, state, given):
         chain = Chain(0)

@@ -1,4 +1,4 @@
-"""A line to be learnt: a model of two weights and a bias, for tests of what surrounds `fit`."""
+"""A linear regression with two weights and a bias, for tests of callbacks and optimizers."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def new(optimizer=None, dropout=0.0, policy=None):
     optimizer = optimizer or AveragingAdam(0.1, ema_momentum=0.9)
     if policy:
         optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-    model.compile(optimizer, "mse", run_eagerly=True)  # quicker than to trace
+    model.compile(optimizer, "mse", run_eagerly=True)  # faster than tracing
     return model
 
 
@@ -30,7 +30,7 @@ def fit(model, x=X, y=Y, **kwargs):
 
 
 class Record(keras.callbacks.Callback):
-    """The weights after each batch."""
+    """Callback that records the weights after each batch."""
 
     def __init__(self):
         super().__init__()

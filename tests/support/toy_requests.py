@@ -1,17 +1,17 @@
-"""Requests to the SavedModel of the toy, which one process answers for several files of tests."""
+"""Requests to the toy translator's SavedModel, answered by one process for several test files."""
 
 import random
 
 import numpy as np
 
-LONGEST, LONGEST_TARGET = 512, 256  # what TextSource and SearchOptions say
+LONGEST, LONGEST_TARGET = 512, 256  # defaults of TextSource and SearchOptions
 SHORT = ["one two", "", "three four five", "five"]
 LONG, CUT = "one " * 600, "one " * (LONGEST - 1)  # the end token is the 512th
 OTHER_LONG = "two five " * 300
 LONG_TARGET, CUT_TARGET = "eins " * 300, "eins " * (LONGEST_TARGET - 1)
-BYTES = "one " + "☃" * 6000  # few tokens
+BYTES = "one " + "☃" * 6000  # many bytes, but few tokens
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
-COUNT, ALONE = 150, 20  # strings of any bytes, in batches, and one by one
+COUNT, ALONE = 150, 20  # strings of arbitrary bytes, in batches and one at a time
 
 
 def texts(*rows):
@@ -33,14 +33,14 @@ OF_LIMITS = {
 
 
 def padded_ids(translator):
-    """Ids `(8, width)` of `SENTENCES`, padded as a server does, and how many of each row count."""
+    """Return ids of `SENTENCES`, `(8, width)`, padded as a server pads them, and row lengths."""
     rows = translator.source.rows(SENTENCES)
     ids = rows.padded(range(len(SENTENCES)), (len(SENTENCES), rows.lengths.max()))
     return np.where(ids == 0, ids[:, :1], ids), rows.lengths.astype(np.int32)
 
 
 def requests_of_parity(translator, targets):
-    """What is compared with Keras; `targets` are its translations of `SENTENCES`."""
+    """Return the requests to compare with Keras; `targets` are its translations of `SENTENCES`."""
     strange = np.array([b"\xff\xfe one", b"one\x00two"], dtype=object)
     ids, lengths = padded_ids(translator)
     return {
@@ -56,7 +56,7 @@ def requests_of_parity(translator, targets):
 
 
 def random_bytes(count):
-    """Strings of any bytes, of characters of all planes, and of the words of the toy."""
+    """Return random strings: arbitrary bytes, ASCII, any characters, and words of the toy task."""
     source = random.Random(0)
     words = [b"one", b"two", b" ", b"\x00", "▁☃".encode(), b"</s>", b"<pad>"]
     kinds = (
@@ -69,7 +69,7 @@ def random_bytes(count):
 
 
 def byte_requests(count, alone):
-    """Requests for such strings, 50 at once, and for the first of them one by one."""
+    """Return requests for random strings in batches of 50, and for the first ones one at a time."""
     strings = random_bytes(count)
     batches = [strings[first : first + 50] for first in range(0, count, 50)]
     batches += [[string] for string in strings[:alone]]
@@ -77,7 +77,7 @@ def byte_requests(count, alone):
 
 
 def requests_of(translator):
-    """All requests by name."""
+    """Return all requests by name."""
     targets = [result.text for result in translator.translate(SENTENCES)]
     named = {f"bytes {row}": one for row, one in enumerate(byte_requests(COUNT, ALONE))}
     return {**OF_LIMITS, **requests_of_parity(translator, targets), **named}

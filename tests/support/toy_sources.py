@@ -1,4 +1,4 @@
-"""Small tasks to learn for each kind of source: numbers to read, as texts, bars, tones, lines."""
+"""A toy task for each kind of source: reading numbers shown as text, bars, tones or lines."""
 
 import wave
 from collections.abc import Callable
@@ -14,13 +14,13 @@ WORDS = ("eins", "zwei", "drei", "vier")
 
 
 def one_hot_frames(numbers):
-    """Two frames a number, the second one half as loud."""
+    """Return two frames per number; the second one has half the amplitude."""
     frames = np.eye(4, dtype=np.float32)[list(numbers)]
     return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
 
 
 def bars(numbers):
-    """A column of cells a number: a black bar, the lower the larger it is."""
+    """Return an image with a black bar per number; larger numbers have lower bars."""
     image = np.full((16, 8 * len(numbers)), 255, np.uint8)
     for place, number in enumerate(numbers):
         image[4 * number : 4 * number + 4, 8 * place : 8 * place + 8] = 0
@@ -28,7 +28,7 @@ def bars(numbers):
 
 
 def tones(numbers, rate=16_000):
-    """80 ms of a fading tone for each number, as samples and their rate."""
+    """Return samples and their rate: a fading tone of 80 ms for each number."""
     steps = np.arange(80 * rate // 1000) / rate
     fading = np.exp(-60 * steps)
     waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
@@ -36,7 +36,7 @@ def tones(numbers, rate=16_000):
 
 
 def pen(numbers):
-    """A line of another direction for each number."""
+    """Return a stroke for each number; its direction depends on the number."""
     ends = [(10, 0), (0, 10), (10, 10), (10, -10)]
     return [
         np.array([[20 * place, 0], [20 * place + ends[number][0], ends[number][1]]])
@@ -62,13 +62,13 @@ def write_wav(sound, path):
 
 
 def write_other_png(numbers, path):
-    """Write bars of three times the height, as ink without paper: black pixels with alpha."""
+    """Write bars at three times the size, as black pixels on a transparent background."""
     alpha = 255 - bars(numbers).repeat(3, axis=0).repeat(3, axis=1)
     return write_png(np.stack([np.zeros_like(alpha), alpha], axis=2), path)
 
 
 def write_other_wav(numbers, path):
-    """Write tones of 22,050 Hz in 24 bits, of two channels, one louder than the other."""
+    """Write tones at 22,050 Hz with 24 bits and two channels, one louder than the other."""
     samples, rate = tones(numbers, 22_050)
     channels = np.rint(samples[:, np.newaxis] * [0.6 * 2**23, 0.4 * 2**23]).astype("<i4")
     with wave.open(str(path.with_suffix(".wav")), "wb") as file:
@@ -78,16 +78,17 @@ def write_other_wav(numbers, path):
 
 
 class Case(NamedTuple):
-    """One kind of source.
+    """The toy task for one kind of source.
 
     Attributes:
-        input_of: Function of a tuple of numbers that gives an input.
-        source_of: Function of all inputs that gives the source.
-        empty: An input of nothing.
-        learning_rate: Float, of its training.
-        write: Function of an input and a path without suffix that writes a file and gives its
-            path; None if there are no files of this kind.
-        write_other: Likewise for a tuple of numbers, of a file of another size or rate.
+        input_of: Function that converts a tuple of numbers to an input.
+        source_of: Function that creates the source from all inputs.
+        empty: An empty input.
+        learning_rate: Float. The learning rate for training.
+        write: Function of an input and a path without suffix that writes a file and returns its
+            path, or None if there are no files of this kind.
+        write_other: Function of a tuple of numbers and a path without suffix that writes a file of
+            another size or rate and returns its path, or None.
     """
 
     input_of: Callable
@@ -123,12 +124,12 @@ def text_of(numbers):
 
 
 def toy_pairs_of(name):
-    """Pairs of an input and its text."""
+    """Return the pairs of input and text of a case."""
     return [(CASES[name].input_of(numbers), text_of(numbers)) for numbers in NUMBERS]
 
 
 def write_manifest(name, rows, directory):
-    """Write a file for each tuple of numbers, and `list.tsv` with all of them; give its path."""
+    """Write a file for each tuple of numbers, and a manifest `list.tsv`; return its path."""
     directory.mkdir(exist_ok=True)
     case, lines = CASES[name], []
     for number, numbers in enumerate(rows):
@@ -140,7 +141,7 @@ def write_manifest(name, rows, directory):
 
 
 def train(name, path):
-    """Write a pipeline that has learnt to read the numbers of a case."""
+    """Train a pipeline to read the numbers of a case, and save it."""
     keras.utils.set_random_seed(0)
     case, pairs = CASES[name], toy_pairs_of(name)
     source = case.source_of([one for one, _ in pairs])
@@ -150,7 +151,7 @@ def train(name, path):
     )
     model.compile(keras.optimizers.Adam(case.learning_rate), kb.losses.TokenCrossentropy())
     model.build()
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    model.optimizer.build(model.trainable_variables)  # otherwise the first step is traced twice
     data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
     model.fit(data, epochs=60, verbose=0, shuffle=False)
     kb.Pipeline(source, model, target).save(path)

@@ -1,4 +1,4 @@
-"""Traces that no model has made: random vectors, whose softmax and sums are right."""
+"""Artificial traces: random vectors with correct softmax and weighted sums."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ VOITURE = ["▁la", "▁voiture", "▁rouge", "</s>"]
 
 
 def trace_of(source, target, scores=None, weights=None, **fields):
-    """A `Trace` of random vectors, whose softmax and sums are right unless given otherwise."""
+    """Return a `Trace` of random vectors; `fields` override its values."""
     random = np.random.default_rng(0)
     steps, length = len(target), len(source)
     if scores is None:
@@ -42,7 +42,7 @@ def trace_of(source, target, scores=None, weights=None, **fields):
 
 
 def explored_trace(source, target, beam=3, **fields):
-    """The same with a tree, in which each step prunes all but one, and with alternatives."""
+    """Return a `trace_of` with alternatives and a tree; each step of it keeps one hypothesis."""
     random = np.random.default_rng(1)
     tokens, parents, path, log_probs = [], [], [], []
     for token in target:

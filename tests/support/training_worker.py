@@ -1,6 +1,6 @@
-"""A process of a training: `python training_worker.py LOGS`, with its arguments on standard input.
+"""Run a worker of a distributed training run: `python training_worker.py LOGS`.
 
-The chief writes the logs of each batch to LOGS.
+It reads its arguments from standard input. The chief writes the loss of each batch to LOGS.
 """
 
 import json
@@ -13,7 +13,7 @@ from keras_bahdanau.training import TrainingOptions, strategy_of_environment, tr
 
 
 class Logs(keras.callbacks.Callback):
-    """The loss so far in its epoch, after each batch."""
+    """Callback that records the mean loss of the epoch so far, after each batch."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class Logs(keras.callbacks.Callback):
 
 def main():
     out, options, pairs, valid_pairs, teacher = json.load(sys.stdin)
-    strategy = strategy_of_environment()  # before anything else of TensorFlow
+    strategy = strategy_of_environment()  # must precede any other use of TensorFlow
     logs = Logs()
     options = TrainingOptions(**options)
     given = {"verbose": 0, "callbacks": [logs], "strategy": strategy, "teacher": teacher}
