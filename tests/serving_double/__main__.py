@@ -1,4 +1,4 @@
-"""The double as a process of its own, which has no Python TensorFlow."""
+"""Run the double as a separate process that doesn't import Python TensorFlow."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ def main():
 
 
 def _wait(end_with_stdin):
-    """Return at SIGTERM or Ctrl-C, or when the program that holds the standard input ends."""
+    """Wait for SIGTERM or Ctrl-C, or with `end_with_stdin` for the end of standard input."""
     if end_with_stdin:
         sys.stdin.read()
         return
@@ -56,7 +56,7 @@ def _wait(end_with_stdin):
 
 
 def _parser():
-    """The flags of the server that the double knows, with their defaults, and one of its own."""
+    """Return a parser for the server's flags that the double supports, and for --end_with_stdin."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.serving_double",
         description="A test double of TensorFlow's model server, on 127.0.0.1. Its flags are those "

@@ -1,4 +1,4 @@
-"""Requests that come within a short time are answered together, as in the server."""
+"""Merge requests that arrive within a short time into batches, as the server does."""
 
 import collections
 import concurrent.futures
@@ -14,12 +14,12 @@ PADDED_DIMENSIONS = range(1, 7)
 
 
 class Batcher:
-    """Merges the calls of one signature.
+    """Merges calls of a signature into batches.
 
     Args:
-        run: Function of a dictionary of arrays, which gives a dictionary of arrays.
+        run: Function from a dictionary of arrays to a dictionary of arrays.
         parameters: `BatchingParameters` of the version.
-        threads: Integer, how many batches run at once.
+        threads: Integer. How many batches run at the same time.
     """
 
     def __init__(self, run, parameters, threads):
@@ -28,17 +28,20 @@ class Batcher:
         self._timeout = parameters.batch_timeout_micros.value / 1e6
         self._most = parameters.max_enqueued_batches.value or 10
         self._pads = parameters.pad_variable_length_inputs
-        self._batches = collections.deque()  # calls go into the last one
+        self._batches = collections.deque()  # calls are added to the last one
         self._changed = threading.Condition()
-        self.sizes = collections.Counter()  # of the batches that have run
+        self.sizes = collections.Counter()  # sizes of the batches that have run
         for _ in range(threads):
             threading.Thread(target=self._work, daemon=True).start()
 
     def __call__(self, inputs, timeout=None):
-        """Runs one call, probably with others; `Refused` if that fails for any of them.
+        """Run a call, possibly in a batch with others, and return its outputs.
 
-        A call without rows waits until one with rows comes: a batch of no rows never runs, and no
-        `timeout`, in seconds, counts before it does.
+        A batch without rows never runs, so that a call without rows waits for one with rows. Its
+        `timeout`, in seconds, is only checked when the batch runs.
+
+        Raises:
+            Refused: If any call of the batch fails.
         """
         call = _Call(inputs, timeout)
         if call.rows > self._limit:
@@ -84,7 +87,7 @@ class Batcher:
         return answers
 
     def _next(self):
-        """Waits for a batch that is full or has waited long enough."""
+        """Wait for a batch that is full or has waited long enough; remove and return it."""
         with self._changed:
             while True:
                 if not self._batches or not _rows(self._batches[0]):
@@ -120,7 +123,7 @@ class Batcher:
     def _merged(self, name, arrays):
         ranks = {array.ndim for array in arrays}
         if self._pads and len(ranks) > 1:
-            end_server()  # it reads sizes of dimensions that one of them lacks
+            end_server()  # the server reads sizes of missing dimensions
         if self._pads and not ranks <= set(PADDED_DIMENSIONS):
             raise Refused("INVALID_ARGUMENT", "Only tensors with rank from 1 to 6 can be padded.")
         shapes = {array.shape[1:] for array in arrays}
@@ -163,7 +166,7 @@ def _rows(batch):
 
 
 def _padded(array, widest):
-    """An array as wide as others; what is new is filled with its first element."""
+    """Pad an array to the widest shape with its first element."""
     missing = [
         (0, width - size) for size, width in zip(array.shape, [len(array), *widest], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The server's configuration files: text of protocol buffer messages."""
+"""Read the server's configuration files, which are protocol buffer messages in text format."""
 
 from google.protobuf import (
     descriptor_pb2,
@@ -11,8 +11,8 @@ from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
 __all__ = ["BatchingParameters", "ModelServerConfig", "MonitoringConfig", "read"]
 
-# The API package has no classes for two of the files. Names and types are those of the server's
-# session_bundle_config.proto and monitoring_config.proto; the numbers do not matter in text.
+# The API package has no classes for two of the files. Names and types are copied from the server's
+# session_bundle_config.proto and monitoring_config.proto; text format doesn't use field numbers.
 _NUMBER, _WORDS, _YES = ".google.protobuf.Int64Value", ".google.protobuf.StringValue", "bool"
 _FIELDS = {
     "BatchingParameters": {
@@ -59,5 +59,5 @@ BatchingParameters, _, MonitoringConfig = _classes()
 
 
 def read(path, message_class):
-    """The message in a file; a name that it does not have is an error, as in the server."""
+    """Return the message in a file; as in the server, an unknown field is an error."""
     return text_format.Parse(path.read_text(encoding="utf-8"), message_class())

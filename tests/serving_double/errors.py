@@ -1,4 +1,4 @@
-"""What the server answers when it refuses, and how it ends."""
+"""Errors with which the server refuses requests, and its crash."""
 
 import os
 
@@ -11,15 +11,15 @@ _HTTP = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }
-ABORTED = 134  # exit code of a shell after SIGABRT
+ABORTED = 134  # a shell's exit code after SIGABRT
 
 
 class Refused(Exception):
-    """A request that can't be answered.
+    """The error for a request that can't be answered.
 
     Args:
-        code: Name of the gRPC status.
-        message: The server's own words, as far as clients may look for them.
+        code: String. Name of the gRPC status.
+        message: String. The part of the server's message that clients may match.
     """
 
     def __init__(self, code, message):
@@ -28,5 +28,5 @@ class Refused(Exception):
 
 
 def end_server():
-    """End the process where the server crashes: no request is answered any more."""
+    """Exit the process where the server would crash; pending requests get no answer."""
     os._exit(ABORTED)

@@ -1,4 +1,4 @@
-"""Arrays as JSON and back, as the server's REST interface has them."""
+"""Convert between arrays and JSON, as the server's REST interface does."""
 
 import base64
 import binascii
@@ -11,14 +11,14 @@ from serving_double.errors import Refused
 
 _TYPES = {"O": "string", "f": "float", "i": "int32", "u": "uint8", "b": "bool"}
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
-_MOST_EXACT = 2**24 - 1  # integer that a float holds
+_MOST_EXACT = 2**24 - 1  # largest integer that a float represents exactly
 MOST_DIMENSIONS = 254
 _NUMPY_DIMENSIONS = 64
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 
 
 def to_inputs(request, specs):
-    """The arrays of a request, and whether it has rows and not columns."""
+    """Return the arrays of a request, and whether it is in row format (not columns)."""
     if "instances" in request and "inputs" in request:
         raise _format_error(
             request,
@@ -72,7 +72,7 @@ def _members(row):
 
 
 def _add_row(columns, name, value, specs):
-    """Add a row to a column; a name that comes twice in a row adds two, which moves later rows."""
+    """Add a row to a column; a name that a row repeats adds two values and shifts later rows."""
     if name not in specs:
         raise invalid(f"JSON object: does not have named input: {name}")
     shape = _shape_of(value)
@@ -113,7 +113,7 @@ def _is_base64(value):
 
 
 def _shape_of(value):
-    """The length of each level of lists, by the first item of each."""
+    """Return the length of lists at each level, following the first item of each list."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -213,7 +213,7 @@ def _format_error(request, message):
 
 
 def to_rows(outputs):
-    """An object for each row; a bare value where there is one output only."""
+    """Return an object for each row, or a bare value if there is only one output."""
     columns = to_columns(outputs)
     if len(outputs) == 1:
         return columns
@@ -221,13 +221,13 @@ def to_rows(outputs):
 
 
 def to_columns(outputs):
-    """A list for each output; the bare list where there is one output only."""
+    """Return a list for each output, or the bare list if there is only one output."""
     columns = {name: _to_json(name, array) for name, array in outputs.items()}
     return columns if len(columns) > 1 else next(iter(columns.values()))
 
 
 def _to_json(name, array):
-    if array.dtype.kind == "f":  # as many digits as tell a float from its neighbours
+    if array.dtype.kind == "f":  # the fewest digits that identify a float
         return array.astype(str).astype(np.float64).tolist()
     if array.dtype.kind == "O":
         convert = _base64 if name.endswith("_bytes") else _text
@@ -240,9 +240,9 @@ def _base64(item):
 
 
 def _text(item):
-    return item.decode("utf-8", "surrogateescape")  # the server sends bytes as they are
+    return item.decode("utf-8", "surrogateescape")  # the server doesn't validate UTF-8
 
 
 def invalid(message):
-    """An error in what a client has sent."""
+    """Return the error for an invalid request."""
     return Refused("INVALID_ARGUMENT", message)

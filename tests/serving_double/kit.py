@@ -1,4 +1,4 @@
-"""The kit for TensorFlow Serving with the double in place of its server."""
+"""Run the kit for TensorFlow Serving with the double in place of the server."""
 
 import contextlib
 import importlib
@@ -24,7 +24,7 @@ CLIENTS = {"client_rest": "http://localhost:{rest}", "client_grpc": "localhost:{
 
 @contextlib.contextmanager
 def programs():
-    """The modules of the kit by name, as its programs see one another."""
+    """Yield the modules of the kit by name; they can import each other."""
     names = (*CLIENTS, "load")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(KIT)
@@ -35,12 +35,12 @@ def programs():
 
 @contextlib.contextmanager
 def served(model, place, flags=()):
-    """The ports of a double that serves a model as the Dockerfile says.
+    """Yield the ports of a double that serves a model with the configuration of the Dockerfile.
 
     Args:
         model: Path of a directory of versions.
         place: Path of a directory for the configuration files.
-        flags: Further flags, or other values of those of the Dockerfile.
+        flags: List of strings. Flags that extend or override those of the Dockerfile.
     """
     for name in CONFIGURATIONS:
         text = (KIT / name).read_text(encoding="utf-8")

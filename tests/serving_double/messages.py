@@ -1,14 +1,14 @@
-"""The messages of the server's interfaces."""
+"""Import the message classes of the server's interfaces without importing TensorFlow."""
 
 import importlib.util
 import sys
 import types
 
-import grpc  # noqa: F401  before TensorFlow's C++ library, so that each keeps to its own symbols
+import grpc  # noqa: F401  before TensorFlow's C++ library, to keep their symbols apart
 
-# The API package takes messages from `tensorflow.core`, and importing those would import Python
-# TensorFlow, beside which no SavedModel runs as in the server. So for these few lines `tensorflow`
-# is a package that has a place but no `__init__`: files of messages need nothing but protobuf.
+# The API package imports messages from `tensorflow.core`, which would import Python TensorFlow; in
+# its process, SavedModels don't run as they do in the server. During these imports, `tensorflow` is
+# a package with a path but without `__init__`: the message modules only need protobuf.
 _package = types.ModuleType("tensorflow")
 _package.__path__ = importlib.util.find_spec("tensorflow").submodule_search_locations
 sys.modules["tensorflow"] = _package

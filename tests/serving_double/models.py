@@ -1,4 +1,4 @@
-"""The models of a configuration, their versions and their labels."""
+"""The models of a configuration, with their versions and labels."""
 
 import functools
 from pathlib import Path
@@ -13,12 +13,13 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 class Models:
-    """What a server has loaded.
+    """The models that a server has loaded.
 
     Args:
         config: `ModelServerConfig`.
-        batching: `BatchingParameters` of the server, or None if it batches nothing.
-        own_batching: Whether versions are batched as they themselves say, or not at all.
+        batching: `BatchingParameters` of the server, or None without batching.
+        own_batching: Whether each version is batched with its own parameters. A version without
+            parameters is then not batched.
     """
 
     def __init__(self, config, batching=None, own_batching=False):
@@ -33,7 +34,7 @@ class Models:
             self._labels[model.name] = dict(model.version_labels)
 
     def find(self, name, number=None, label=None):
-        """The number of a version, and the `Version`: the highest where none is named."""
+        """Return a version's number and its `Version`; by default, the highest one."""
         if label:
             if label not in self._labels.get(name, {}):
                 raise Refused("INVALID_ARGUMENT", f"Unrecognized servable version label: {label}")
@@ -47,7 +48,7 @@ class Models:
         return number, versions[number]
 
     def numbers(self, name, number=None):
-        """The numbers of the loaded versions, highest first."""
+        """Return the numbers of the loaded versions, highest first, or only the given one."""
         versions = self._versions.get(name, {})
         if number is not None and number not in versions:
             raise Refused("NOT_FOUND", f"Could not find version {number} of model {name}")
@@ -56,7 +57,7 @@ class Models:
         return sorted(versions, reverse=True) if number is None else [number]
 
     def batch_sizes(self):
-        """How often batches of which size have run: by model, version and signature."""
+        """Return a count of batches by size for each model, version and signature."""
         return {
             name: {number: version.batch_sizes() for number, version in versions.items()}
             for name, versions in self._versions.items()
@@ -73,7 +74,7 @@ def _wanted(policy, found):
 
 
 class Version:
-    """One SavedModel."""
+    """A loaded SavedModel."""
 
     def __init__(self, path, batching, own_batching):
         self._session = SavedModelSession(path)
@@ -88,14 +89,14 @@ class Version:
             self._run = {name: Batcher(run, parameters, threads) for name, run in self._run.items()}
 
     def signature(self, name):
-        """The `Signature` of this name, the default one for ""."""
+        """Return a name and its `Signature`; "" means the default signature."""
         name = name or DEFAULT_SIGNATURE
         if name not in self.signatures:
             raise Refused("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
         return name, self.signatures[name]
 
     def run(self, name, inputs, timeout=None):
-        """Answers one request; of a batch that waits or runs for more seconds, it refuses all."""
+        """Answer a request; all requests of a batch that exceeds `timeout` seconds are refused."""
         _, signature = self.signature(name)
         if inputs.keys() != signature.inputs.keys():
             extra, missing = inputs.keys() - signature.inputs, signature.inputs.keys() - inputs
@@ -109,7 +110,7 @@ class Version:
         return run(inputs, timeout) if isinstance(run, Batcher) else run(inputs)
 
     def batch_sizes(self):
-        """How often batches of which size have run, for each signature."""
+        """Return a count of batches by size for each signature."""
         batchers = {name: run for name, run in self._run.items() if isinstance(run, Batcher)}
         return {name: dict(batcher.sizes) for name, batcher in batchers.items()}
 

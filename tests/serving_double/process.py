@@ -1,4 +1,4 @@
-"""Starts the double, for tests."""
+"""Start the double in tests."""
 
 import contextlib
 import json
@@ -13,10 +13,10 @@ OWN = ("--port=0", "--rest_api_port=0", "--end_with_stdin")
 
 @contextlib.contextmanager
 def started(flags):
-    """Runs the double for as long as the block takes.
+    """Run the double for the duration of the block.
 
     Args:
-        flags: List of strings, as the server takes them, but for `--port` and `--rest_api_port`.
+        flags: List of strings. Flags of the server except `--port` and `--rest_api_port`.
 
     Yields:
         Dictionary with the ports, `"grpc"` and `"rest"`.
@@ -27,5 +27,5 @@ def started(flags):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "CUDA_VISIBLE_DEVICES": "-1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    ) as process:  # whose end closes the double's input, at which it stops
+    ) as process:  # leaving the block closes the double's standard input
         yield json.loads(process.stdout.readline())

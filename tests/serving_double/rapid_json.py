@@ -1,7 +1,7 @@
-"""JSON as the server's parser reads it, which is not JSON to the letter.
+"""A JSON parser like that of the server, which deviates from the JSON standard.
 
-It stops where the first value ends, takes any bytes in a string, keeps each of several members of
-one name, and calls itself for each level: so too many of them end the server.
+It stops after the first value, accepts any bytes in a string, and keeps all members with the same
+name. The server's parser is recursive, so that too many nested levels crash the server.
 """
 
 import math
@@ -9,7 +9,7 @@ import re
 
 from serving_double.errors import Refused, end_server
 
-DEEPEST = 25_000  # levels: the server answers 20,000 and ends at 30,000
+DEEPEST = 25_000  # levels: the server accepts 20,000 and crashes at 30,000
 _WHITE = re.compile(rb"[ \n\r\t]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]*)?")
 _NO_NUMBER = re.compile(rb"(-?)(?:(NaN)|Inf(?:inity)?)")
@@ -17,11 +17,11 @@ _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
 _HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _WORDS = {b"null": None, b"true": True, b"false": False}
 _ESCAPES = dict(zip(b'"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True))
-_HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)  # halves of a surrogate pair
+_HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)  # surrogates
 
 
 class Object(dict):
-    """An object: the first member of each name, and all `pairs`."""
+    """A JSON object: a dictionary with the first member of each name, and `pairs` with all."""
 
     def __init__(self):
         self.pairs = []
@@ -32,7 +32,7 @@ class Object(dict):
 
 
 def parsed(body):
-    """The object of a request; strings have a lone surrogate for each byte that is no UTF-8."""
+    """Parse the object of a request; bytes that aren't valid UTF-8 become lone surrogates."""
     value = _Parser(body).document()
     if not isinstance(value, dict):
         raise Refused("INVALID_ARGUMENT", f"JSON Value: {value} Is not object")
@@ -80,7 +80,7 @@ class _Parser:
         return "object member" if kind == "member" else "array element"
 
     def member(self, add):
-        """Read a name and its colon; gives a function of the value."""
+        """Parse a name and its colon; return a function that adds the value."""
         if self.peek() != b'"':
             raise self.error("Missing a name for object member.")
         name = self.string()
@@ -90,7 +90,7 @@ class _Parser:
         return lambda value: add(name, value)
 
     def begin(self, add, opened):
-        """Read a value, or the bracket of one that is then open."""
+        """Parse a scalar value or an opening bracket."""
         following = self.peek()
         if following in (b"{", b"["):
             self.place += 1
@@ -103,7 +103,7 @@ class _Parser:
             add(self.string() if following == b'"' else self.scalar())
 
     def peek(self):
-        """The next byte that is no white space."""
+        """Skip white space, and return the next byte."""
         self.place = _WHITE.match(self.body, self.place).end()
         return self.body[self.place : self.place + 1]
 

@@ -24,17 +24,17 @@ PATHS = {
 ANY_PATH = re.compile(r"(?i)/v1/[^?]*")
 LARGEST_VERSION = 2**63 - 1
 NO_PAGE = b"<HTML><HEAD><TITLE>404 Not Found</TITLE></HEAD><BODY><H1>Not Found</H1></BODY></HTML>"
-BATCHES = "/serving_double/batches"  # the double's own: sizes of the batches that have run
+BATCHES = "/serving_double/batches"  # only in the double: sizes of the batches that have run
 
 
 def serve(models, port, threads=None, timeout=None):
-    """Listens on 127.0.0.1; gives the server, and its port.
+    """Listen on 127.0.0.1; return the server and its port.
 
     Args:
         models: `Models`.
-        port: Integer, 0 for a free one.
-        threads: Integer, how many requests are answered at once; None for all.
-        timeout: Seconds that a batch may wait or run; None for any.
+        port: Integer. 0 selects a free port.
+        threads: Integer. How many requests are processed at the same time, or None for no limit.
+        timeout: Float. How many seconds a batch may wait and run, or None for no limit.
     """
     busy = threading.BoundedSemaphore(threads or 2**20)
     settings = {"models": models, "busy": busy, "run_timeout": timeout}
@@ -109,7 +109,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return {"predictions": to_rows(outputs)} if by_row else {"outputs": to_columns(outputs)}
 
     def _classify(self, asked, request, name):
-        """Refuse what no signature of a translator is for."""
+        """Refuse classification and regression, which no signature of a translator supports."""
         if "examples" not in request:
             raise invalid("When method is classify, key 'examples' is expected and was not found")
         _, version = self.models.find(asked["name"], asked["number"], asked["label"])

@@ -16,7 +16,7 @@ THREADS = 256
 
 
 def serve(models, port):
-    """Starts to answer on 127.0.0.1; gives the server and its port."""
+    """Start a server on 127.0.0.1; return it and its port."""
     server = grpc.server(ThreadPoolExecutor(THREADS))
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(_Service(models), server)
     port = server.add_insecure_port(f"127.0.0.1:{port}")
@@ -58,7 +58,7 @@ class _Service(prediction_service_pb2_grpc.PredictionServiceServicer):
 
 
 def metadata(name, number, version):
-    """The `GetModelMetadataResponse` of a version."""
+    """Return the `GetModelMetadataResponse` for a version."""
     signatures = get_model_metadata_pb2.SignatureDefMap()
     for key, signature in version.meta_graph.signature_def.items():
         signatures.signature_def[key].CopyFrom(signature)
@@ -70,7 +70,7 @@ def metadata(name, number, version):
 
 
 class _Told:
-    """Says to a gRPC client why it is refused."""
+    """Context manager that reports a `Refused` to the gRPC client."""
 
     def __init__(self, context):
         self._context = context

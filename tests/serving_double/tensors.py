@@ -1,11 +1,11 @@
-"""Arrays as `TensorProto` and back, without Python TensorFlow."""
+"""Convert between arrays and `TensorProto` without Python TensorFlow."""
 
 import numpy as np
 
 from serving_double.errors import Refused
 from serving_double.messages import tensor_pb2, types_pb2
 
-_KINDS = {  # dtype: number of the type, field of its values
+_KINDS = {  # dtype: (type number, field for the values)
     np.dtype(np.float32): (types_pb2.DT_FLOAT, "float_val"),
     np.dtype(np.float64): (types_pb2.DT_DOUBLE, "double_val"),
     np.dtype(np.int32): (types_pb2.DT_INT32, "int_val"),
@@ -17,7 +17,7 @@ _DTYPES = {number: (dtype, field) for dtype, (number, field) in _KINDS.items()}
 
 
 def to_tensor(array):
-    """An array as the server sends it: one field for each value."""
+    """Convert an array to a tensor as the server sends it: an entry for each value."""
     number, field = _KINDS[array.dtype]
     tensor = tensor_pb2.TensorProto(dtype=number)
     for size in array.shape:
@@ -27,7 +27,7 @@ def to_tensor(array):
 
 
 def to_array(tensor):
-    """A tensor as clients send it: raw bytes, or values of which the last may stand for more."""
+    """Convert a tensor from a client: raw bytes, or values, of which the last may be repeated."""
     if tensor.dtype not in _DTYPES:
         raise Refused("INVALID_ARGUMENT", f"tensor parsing error: dtype {tensor.dtype}")
     dtype, field = _DTYPES[tensor.dtype]

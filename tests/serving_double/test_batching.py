@@ -1,4 +1,4 @@
-"""The double merges requests as the server does: what artefacts and clients rely on."""
+"""The double merges requests in the same way as the server."""
 
 import concurrent.futures
 import threading
@@ -18,7 +18,7 @@ PADS = PARAMETERS + "pad_variable_length_inputs: true"
 
 
 class Model:
-    """Doubles `x`, remembers its batches, and fails where a row is 13."""
+    """Model that doubles `x`, records its batches, and fails if a row contains 13."""
 
     def __init__(self):
         self.batches = []
@@ -31,7 +31,7 @@ class Model:
 
 
 def ask(parameters, *arrays):
-    """Calls at once, one for each array: the model, and the answer or the error of each."""
+    """Call a batcher with each array at the same time; return the model, and answers or errors."""
     model, answers = Model(), [None] * len(arrays)
     batcher = Batcher(model, text_format.Parse(parameters, BatchingParameters()), threads=1)
 
@@ -109,7 +109,7 @@ class Slow(Model):
 
 
 def started(batcher, array, timeout=None):
-    """The answer to a call in a thread, as a future."""
+    """Call a batcher in a thread; return a future for the answer."""
     pool = concurrent.futures.ThreadPoolExecutor(1)
     return pool.submit(batcher, {"x": np.array(array)}, timeout)
 

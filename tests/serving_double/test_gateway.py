@@ -1,4 +1,4 @@
-"""nginx with the configuration of the kit, before the double: what may reach the server."""
+"""Which requests reach the server behind nginx, configured as in the kit."""
 
 import concurrent.futures
 import contextlib
@@ -91,7 +91,7 @@ def free_port():
 
 @contextlib.contextmanager
 def gateway(server, place):
-    """The port of nginx before the REST port of a server."""
+    """Yield the port of an nginx gateway for the REST port of a server."""
     port, text = free_port(), (KIT / "nginx.conf").read_text(encoding="utf-8")
     files = "".join(
         f"{name}_temp_path {place}/{name};\n"
@@ -126,7 +126,7 @@ def gateway(server, place):
 
 @pytest.fixture(scope="module")
 def ports(toy_saved_model, tmp_path_factory):
-    """The ports of the double and of the gateway before it."""
+    """The ports of the double and of its gateway."""
     if shutil.which("nginx") is None or not MODULE.exists():
         pytest.skip("nginx with its JavaScript module: apt-get install nginx libnginx-mod-http-js")
     with served(toy_saved_model.parent, tmp_path_factory.mktemp("config")) as ports:
@@ -135,11 +135,11 @@ def ports(toy_saved_model, tmp_path_factory):
 
 
 def ask(port, body=b"", path=PREDICT, method="POST", headers=None, timeout=20):
-    """(status, content) of an answer."""
+    """Send a request; return the status and content of the response."""
     connection = http.client.HTTPConnection("localhost", port, timeout=timeout)
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     try:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # refused by its size
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the body is too large
             connection.request(method, path, content, headers or {})
         response = connection.getresponse()
         return response.status, response.read()
@@ -204,7 +204,7 @@ def test_only_some_methods_and_paths_reach_the_server(ports, method, path, statu
 @pytest.mark.slow
 def test_a_compressed_body_is_refused(ports):
     body = json.dumps({"instances": ["five"]}).encode()
-    assert ask(ports[1], body, headers={"Content-Encoding": "gzip"})[0] == 200  # it is none
+    assert ask(ports[1], body, headers={"Content-Encoding": "gzip"})[0] == 200  # it isn't compressed
     assert ask(ports[1], b"\x1f\x8b\x08" + body, headers={"Content-Encoding": "gzip"})[0] == 400
 
 
@@ -228,7 +228,7 @@ def test_a_thread_of_the_server_is_left_for_its_probes(ports, tmp_path):
         for _ in range(100):
             client = waiting.enter_context(socket.create_connection(("localhost", port)))
             client.sendall(head)
-        for _ in range(100):  # of these nginx asks the server
+        for _ in range(100):  # those that nginx forwards
             waiting.enter_context(silent.accept()[0])
         assert ask(port, {"instances": ["five"]})[0] == 503
 

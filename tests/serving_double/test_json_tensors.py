@@ -1,4 +1,4 @@
-"""The double maps arrays to JSON as the server does: what REST clients rely on."""
+"""The double converts between arrays and JSON in the same way as the server."""
 
 import json
 

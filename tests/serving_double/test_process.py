@@ -1,4 +1,4 @@
-"""The double as a program of the repository's root, as the README of the kit starts it."""
+"""The double runs from the repository root, as the README of the kit shows."""
 
 import concurrent.futures
 import http.client
@@ -29,7 +29,7 @@ def test_it_answers_without_a_standard_input_until_it_is_terminated(toy_saved_mo
         [*COMMAND, *flags], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as double:
         ports = json.loads(double.stdout.readline())
-        time.sleep(0.5)  # in which it ended once
+        time.sleep(0.5)  # regression test: it exited within this time
         url = f"http://localhost:{ports['rest']}/v1/models/translator/labels/stable/metadata"
         assert urllib.request.urlopen(url).status == 200
         double.send_signal(signal.SIGTERM)
@@ -45,7 +45,11 @@ def test_its_help_describes_each_flag():
 
 
 def ask(port, body=None, path="/v1/models/translator:predict", timeout=2):
-    """The status of an answer, or None if there is none in time; OSError without a server."""
+    """Return the status of the response, or None after `timeout` seconds.
+
+    Raises:
+        OSError: If there is no server.
+    """
     connection = http.client.HTTPConnection("localhost", port, timeout=timeout)
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     try:
@@ -61,7 +65,7 @@ def ask(port, body=None, path="/v1/models/translator:predict", timeout=2):
 
 
 def is_alive(port):
-    """Whether something listens on a port, after a moment in which it may end."""
+    """Return whether a server still accepts connections after about a second."""
     for _ in range(20):
         try:
             socket.create_connection(("localhost", port)).close()
@@ -82,7 +86,7 @@ def test_requests_without_rows_block_all_threads_until_one_with_rows_comes(
 ):
     with served(toy_saved_model.parent, tmp_path, ["--rest_api_num_threads=2"]) as ports:
         rest = ports["rest"]
-        assert ask(rest, NO_ROWS, timeout=0.5) is None  # and its thread stays taken
+        assert ask(rest, NO_ROWS, timeout=0.5) is None  # and its thread stays blocked
         assert ask(rest, path=STATUS) == 200
         assert ask(rest, NO_ROWS, timeout=0.5) is None
         assert ask(rest, path=STATUS, timeout=0.5) is None
@@ -110,7 +114,7 @@ def test_lists_nested_too_deep_end_the_server(toy_saved_model, tmp_path, levels)
 
 
 def together(port, bodies):
-    """The statuses of requests that come at once; an error for each that is cut off."""
+    """Send requests at the same time; return their statuses, or errors if disconnected."""
     pool = concurrent.futures.ThreadPoolExecutor(len(bodies))
     calls = [pool.submit(ask, port, body, timeout=30) for body in bodies]
     return [call.exception() or call.result() for call in calls]

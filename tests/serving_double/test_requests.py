@@ -1,6 +1,6 @@
-"""What the server answers to each kind of request: status, and the body where it counts.
+"""Requests of each kind get the status, and where it matters the body, that the server sends.
 
-The rows are answers of TensorFlow Serving 2.20, built from its sources.
+The expected answers are from TensorFlow Serving 2.20, built from source.
 """
 
 import http.client
@@ -19,21 +19,21 @@ IDS = {"source": [5, 6, 7, 3], "source_length": 4}
 
 
 def raw(text, *arguments, **options):
-    """A row whose body is not what `json.dumps` writes."""
+    """Return a row whose body isn't written by `json.dumps`."""
     body = text if isinstance(text, bytes) else text.encode()
     return row(body, *arguments, **options)
 
 
 def row(body, status, expected=None, path=PREDICT, method="POST"):
-    """A request and its answer.
+    """Return a request and its answer.
 
     Args:
-        body: Bytes, or what JSON holds.
-        status: Integer.
-        expected: List of texts that are answered, an integer for their number, a part of the
-            error's message, or bytes for a whole body that is no JSON.
-        path: Path of the request.
-        method: Of HTTP.
+        body: Bytes, or an object to convert to JSON.
+        status: Integer. The expected HTTP status.
+        expected: List of the expected texts, integer for their number, string that the error
+            message contains, or bytes with which a body that isn't JSON begins.
+        path: String. The request's path.
+        method: String. The HTTP method.
     """
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return method, path, content, status, expected
@@ -78,7 +78,7 @@ REQUESTS = {
     "no column": row({"inputs": {}}, 400, "Missing named input: text in 'inputs' object."),
     "another column": row({"inputs": {"txt": ["a"]}}, 400, "Missing named input: text"),
     "a column that is no list": row({"inputs": {"text": "a"}}, 400, "at least one dimension"),
-    # values of rows
+    # values in rows
     "a number as text": row(
         {"instances": [{"text": 1}]},
         400,
@@ -155,7 +155,7 @@ REQUESTS = {
     "ids of 33 bits": row(
         asked("decode_ids", {**IDS, "source": [2**31]}), 400, "is not of expected type: int32"
     ),
-    # what is JSON
+    # JSON syntax
     "an empty body": raw("", 400, "JSON Parse error: The document is empty"),
     "white space": raw(" \n", 400, "JSON Parse error: The document is empty."),
     "a list": raw("[]", 400, "Is not object"),
@@ -191,7 +191,7 @@ REQUESTS = {
     "a high surrogate and a letter": raw(r'{"instances": ["\ud800x"]}', 400, "The surrogate pair"),
     "bytes that are no UTF-8": raw(b'{"instances": ["\xff\xfe"]}', 200, 1),
     "a character cut short": raw(b'{"instances": ["five \xe2\x98"]}', 200, 1),
-    # names that come twice: the first counts
+    # repeated names: the first one counts
     "rows twice": raw('{"instances": ["five"], "instances": ["one"]}', 200, ["fünf"]),
     "rows twice, first none": raw('{"instances": [], "instances": ["one"]}', 400, "No values in"),
     "a text twice": raw('{"instances": [{"text": "five", "text": "one"}]}', 200, ["fünf"]),
@@ -199,7 +199,7 @@ REQUESTS = {
         '{"signature_name": "", "signature_name": "x", "instances": ["five"]}', 200, ["fünf"]
     ),
     "a column twice": raw('{"inputs": {"text": ["five"], "text": ["one"]}}', 200, ["fünf"]),
-    # depth
+    # nesting depth
     "lists of 7 levels": raw(nested(7), 400),
     "lists of 60 levels": raw(nested(60), 400),
     "lists of 200 levels": raw(nested(200), 400),
@@ -247,13 +247,13 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def port(toy_saved_model, tmp_path_factory):
-    """The port of a double with the configuration of the kit."""
+    """The REST port of a double with the kit's configuration."""
     with served(toy_saved_model.parent, tmp_path_factory.mktemp("config")) as ports:
         yield ports["rest"]
 
 
 def texts_of(answer):
-    """The texts of an answer, or as many rows of another output."""
+    """Return the texts of an answer, or the rows of another output if there is no text."""
     if "predictions" in answer:
         return [row.get("translation") for row in answer["predictions"]]
     outputs = answer["outputs"]
@@ -261,7 +261,7 @@ def texts_of(answer):
 
 
 def each_request():
-    """Names of requests; those that run the graph of another signature are slow."""
+    """Yield names of requests; those that run other signatures than the default are slow."""
     for name, (*_, body, status, _) in REQUESTS.items():
         runs = status == 200 and re.search(rb'"signature_name": "[a-z]+_(?!default)', body)
         yield pytest.param(name, marks=pytest.mark.slow if runs else ())
