@@ -1,11 +1,11 @@
-"""All attacks at full size, and the table of their outcomes before and after a change.
+"""Run all attacks at full size, and write a table of outcomes before and after a change.
 
     PYTHONPATH=tests:tests/support python -m fuzz
     PYTHONPATH=OLD:tests:tests/support python -m fuzz --state before   # OLD: another checkout
 
-The package that is attacked is the first one on PYTHONPATH: an older state can be tried with the
-attacks of today. Each attack that is done is written at once; a second run takes up the rest. Two
-attacks run at a time, those that took long the last time first.
+The first package on PYTHONPATH is attacked, so that today's attacks can be run on an older state.
+The results of each attack are written as soon as it ends; a second run continues with the
+remaining attacks. Two attacks run at a time, starting with those that took longest last time.
 """
 
 import argparse
@@ -40,7 +40,7 @@ COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabyt
 
 def main():
     options = parsed()
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # children work elsewhere
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # children run in other directories
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths if path)
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     done = results.setdefault(options.state, {})
@@ -63,7 +63,7 @@ def main():
 
 
 def try_all(worlds, names, cases, add):
-    """Try attacks, one at a time in each world; return the names of those that broke off."""
+    """Run attacks, one at a time in each world; return the names of attacks that raised errors."""
     waiting, turn, failed, count = iter(names), threading.Lock(), [], itertools.count(1)
 
     def try_some(world):
@@ -74,7 +74,7 @@ def try_all(worlds, names, cases, add):
                 return world.close()
             try:
                 row, lines = tried(world, name, cases)
-            except Exception:  # the other attacks go on
+            except Exception:  # continue with the other attacks
                 failed.append(name)
                 traceback.print_exc()
                 continue
@@ -88,7 +88,7 @@ def try_all(worlds, names, cases, add):
 
 
 def parsed():
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzz",
         description=__doc__,
@@ -108,7 +108,7 @@ def parsed():
 
 
 def tried(world, name, cases):
-    """The row of an attack, and lines that say what it gave and which cases are bad."""
+    """Run an attack; return its row, and lines that report the results and the bad cases."""
     attack, began = ATTACKS[name], time.monotonic()
     print(f"{name} begins", flush=True)
     found = list(attack.cases(world, cases or attack.full))
@@ -121,12 +121,12 @@ def tried(world, name, cases):
 
 
 def is_good(row):
-    """True if no case of a row ended badly."""
+    """Return whether all cases of a row survived or were refused."""
     return row["tried"] == sum(row[outcome.value] for outcome in GOOD)
 
 
 def table(results):
-    """The table in Markdown: a line for each attack in each state, in the order of the items."""
+    """Return the table in Markdown: a line for each attack in each state, ordered by item."""
     lines = [TITLE, "| item | attack | state |" + "".join(f" {name} |" for name in COLUMNS)]
     lines.append("|--:|---|---|" + "--:|" * len(COLUMNS))
     for name, attack in sorted(ATTACKS.items(), key=lambda pair: pair[1].item):
@@ -143,7 +143,7 @@ def table(results):
 
 
 def _number(value, key):
-    """A number of the table, in bold if there should be none."""
+    """Format a number for the table, in bold if it should be 0."""
     bad = key in {outcome.value for outcome in Outcome} - {outcome.value for outcome in GOOD}
     return f"**{value:,}**" if bad and value else f"{value:,}"
 

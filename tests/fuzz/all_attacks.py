@@ -1,4 +1,4 @@
-"""All attacks: each module adds its own to `ATTACKS`."""
+"""All attacks: importing a module adds its attacks to `ATTACKS`."""
 
 from fuzz import (  # noqa: F401
     archives,

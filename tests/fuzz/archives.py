@@ -1,4 +1,4 @@
-"""Model files: flipped, cut, with malformed cards, with foreign parts, with bombs in them."""
+"""Model files with flipped bits, cut short, or with malformed cards, foreign parts or bombs."""
 
 import io
 import json
@@ -27,11 +27,11 @@ RAW = (
 
 
 def repacked(path, changes):
-    """The bytes of a zip archive, behind what stands before it, with other members.
+    """Return the bytes of a zip archive with changed members; bytes before the archive are kept.
 
     Args:
         path: Path of the archive.
-        changes: Dictionary from a name to new bytes, or to None for a member that is left out.
+        changes: Dictionary from name to new bytes, or to None to remove a member.
     """
     data = path.read_bytes()
     with zipfile.ZipFile(path) as old:
@@ -47,7 +47,7 @@ def repacked(path, changes):
 
 
 def flipped(data, random):
-    """Bytes with one bit that is not what it was, and a name for it."""
+    """Flip a random bit of some bytes; return them and a description of the change."""
     place, bit = random.randrange(len(data)), random.randrange(8)
     changed = bytearray(data)
     changed[place] ^= 1 << bit
@@ -55,12 +55,12 @@ def flipped(data, random):
 
 
 def keras_path(world):
-    """Path of the file of a translator."""
+    """Return the path of the translator's .keras file."""
     return world.run / "translator.keras"
 
 
 def translated(world, data, name, expected=None):
-    """The `Case` of `translate` with a .keras file of these bytes."""
+    """Return the `Case` for `translate` with a .keras file of the given bytes."""
     with world.scratch() as directory:
         (directory / "file.keras").write_bytes(data)
         arguments = ("translate", "--model", "file.keras")
@@ -73,7 +73,7 @@ def translated(world, data, name, expected=None):
 
 
 def on_device(world, data, name, expected=None):
-    """The `Case` of the on-device program with a .tflite file of these bytes."""
+    """Return the `Case` for the on-device program with a .tflite file of the given bytes."""
     with world.scratch() as directory:
         (directory / "file.tflite").write_bytes(data)
         answer = world.light.call(
@@ -87,13 +87,13 @@ def _same(expected):
 
 
 def answer_of(world, kind):
-    """What a good file answers; None where TensorFlow is needed for it, but is not loaded."""
+    """Return the answer of an intact file, or None if it needs TensorFlow in a quick world."""
     if kind == "keras" and world.quick:
         return None
     if kind == "keras":
         zygote, target = world.heavy, COMMAND
         rest = ["translate", "--model", str(keras_path(world))]
-    else:  # without a process that loads TensorFlow
+    else:  # doesn't need TensorFlow
         zygote, target, rest = world.light, "fuzz.targets:on_device", [str(world.litert)]
     answer = zygote.call(target, *rest, directory=world.files, stdin=INPUT)
     if answer.code or not answer.out.strip():
@@ -128,7 +128,7 @@ def cut_files(world, count):
 
 
 def cards_of(good):
-    """Pairs of a name and bytes: every key of a card missing or of another kind, and no card."""
+    """Yield (name, bytes) of malformed cards: each key missing or of another type, or no JSON."""
     card = json.loads(good)
     yield from ((repr(raw[:20]), raw) for raw in RAW)
     for place, holder in (
@@ -175,7 +175,7 @@ RUN_CODE = "import pathlib; pathlib.Path('pwned').write_text('x')"
 
 @attack(5, ".keras: hostile configurations of the model", full=30)
 def keras_configurations(world, count):
-    """A file `pwned` would mean that code of the file has run."""
+    """No code from a file runs; a file `pwned` would show that it did."""
     path = keras_path(world)
     with zipfile.ZipFile(path) as archive:
         config = json.loads(archive.read("config.json"))
@@ -244,7 +244,7 @@ def foreign_parts(world, count):
 
 
 def _spoilt(weights, value):
-    """A file of weights in which the first number of each is another one."""
+    """Return a weights file in which the first element of each array is replaced."""
     import h5py
 
     content = io.BytesIO(weights)

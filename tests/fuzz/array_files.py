@@ -1,4 +1,4 @@
-"""Files of Keras models: flipped, cut short, replaced, with malformed cards under a good seal."""
+"""Exported Keras models: flipped bits, cut, replaced, or malformed cards with a valid seal."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def cut_array_files(world, count):
 
 @attack(5, "files of Keras models: malformed cards under a seal that fits", full=600)
 def array_cards(world, count):
-    """The answer may be right all the same: not every key is needed for it."""
+    """A malformed card may still give a correct answer, since not every key is needed."""
     yield from _cases(world, "try_cards", count)
 
 
@@ -38,10 +38,10 @@ def _cases(world, target, count):
 
 
 def write_files(name):
-    """Write untrained models into a directory.
+    """Write untrained models to a directory.
 
-    `mood` and `hear` are LiteRT and ONNX files; `learn`, its other export `twin`, and `yes` learn.
-    In ONNX the step of `hear` is `hears`.
+    `mood` and `hear` are LiteRT and ONNX files. The LiteRT files `learn`, `twin` (the same model
+    with another learning rate) and `yes` can learn. In ONNX, the step of `hear` is in `hears`.
     """
     import array_conformance as models
     import keras
@@ -66,7 +66,7 @@ def write_files(name):
 
 
 def readers(folder):
-    """Dictionary from the name of each file to a function of its path that answers a request."""
+    """Return a dictionary from each file name to a function of a path that answers a request."""
     from keras_bahdanau.runners import ArrayModel, Learner
 
     def learned(path):
@@ -90,14 +90,14 @@ def readers(folder):
 
 
 def same(answer, expected):
-    """True for equal dictionaries of arrays."""
+    """Return whether two dictionaries of arrays are equal."""
     return answer.keys() == expected.keys() and all(
         np.array_equal(answer[name], expected[name], equal_nan=True) for name in expected
     )
 
 
 def learned_state(folder):
-    """A learner, and the path of its saved state in the current directory."""
+    """Return a learner, and the path of its saved state in the current directory."""
     from keras_bahdanau.runners import Learner
 
     learner, path = Learner(Path(folder, "learn.tflite")), Path("mood.learned")
@@ -107,7 +107,7 @@ def learned_state(folder):
 
 
 def try_flips(folder, count):
-    """Flip a bit of each file, and of a learned state."""
+    """Flip bits of each file and of a learned state."""
     from sealing import flips
 
     random, count = np.random.default_rng(0), count // 6
@@ -121,7 +121,7 @@ def try_flips(folder, count):
 
 
 def try_cuts(folder, count):
-    """Cut each file, append to it, and put something else in its place."""
+    """Cut each file, append to it, or replace it with something else."""
     random = np.random.default_rng(1)
     for name, read in readers(folder).items():
         content, path = Path(folder, name).read_bytes(), Path(name)
@@ -144,7 +144,7 @@ def try_cuts(folder, count):
 
 
 def try_cards(folder, count):
-    """Give each file cards of other forms, and the hashes and the seal that belong to them."""
+    """Give each file malformed cards with valid hashes and a valid seal."""
     import random
 
     from keras_bahdanau.exporters.card import CARD
@@ -169,7 +169,7 @@ def try_cards(folder, count):
 
 
 def _deeper(card):
-    """Cards whose signatures have other tensors."""
+    """Yield (name, bytes) of cards whose signatures, weights or states have other tensors."""
     for name, signature in card["tensors"].items():
         for kind in signature:
             for change in ({}, {"x": "float32 (1)"}, None, "x", {"ids": 3}, {"ids": "\n" * 2000}):

@@ -1,7 +1,7 @@
-"""Requests to runners of Keras models: other names, shapes and kinds, huge lengths, no numbers.
+"""Requests to runners of Keras models: wrong names, shapes and types, huge lengths, no numbers.
 
-An oracle in Python's integers and in float64 says what a request must become, or that it must be
-refused; a refused one leaves a stream as it was.
+An oracle, computed with Python integers and float64, decides to which array a request must be
+converted, or that it must be refused. A refused request must not change a stream.
 """
 
 import itertools
@@ -37,21 +37,21 @@ def _cases(world, target, count):
 
 
 class Odd:
-    """An object that refuses to be an array."""
+    """An object that can't be converted to an array."""
 
     def __array__(self, *arguments, **keywords):
         raise ValueError("two\nlines")
 
 
 def nested():
-    """A list that holds itself."""
+    """Return a list that contains itself."""
     values = []
     values.append(values)
     return values
 
 
 def no_arrays():
-    """Values that are no array of numbers."""
+    """Yield values that aren't arrays of numbers."""
     yield from (None, "text", b"", {}, {1: 2}, {3}, object(), Odd(), nested(), 10**40, 1j, [])
     yield from ([[]], [[10**40]], [[1], [1, 2]], [[None]], [["1"]], [[b"1"]], [[1j]], ["\n" * 2000])
     yield from (np.array([["2026-11-29"]], "datetime64[D]"), np.zeros((1, 3), "i4,f4"), iter([1]))
@@ -59,7 +59,7 @@ def no_arrays():
 
 
 def arrays(draw, shape):
-    """(name, array) of numbers of any kind and layout, with extreme ones among them."""
+    """Return a name and a random array of any dtype and layout, possibly with extreme values."""
     kind = draw.choice([*INTEGERS, *FLOATS, np.dtype(bool)])
     if kind.kind in "iu":
         limits = np.iinfo(kind)
@@ -86,7 +86,7 @@ def arrays(draw, shape):
 
 
 def shapes(draw, good):
-    """A shape that is right half of the time; `good` has None for an axis of any length."""
+    """Return a random shape, often a correct one; in `good`, None means any length."""
     right = tuple(draw.choice([1, 2, 5, 40]) if size is None else size for size in good)
     wrong = [(), (0,), right[:-1], (*right, 1), (2, *right[1:]), (*right[:-1], 0), (0, *right[1:])]
     if good[-1] is not None:
@@ -95,7 +95,7 @@ def shapes(draw, good):
 
 
 def canonical(value, dtype, good):
-    """The array that a request must become; None if it must be refused."""
+    """Return the array to which a request must be converted, or None if it must be refused."""
     try:
         array = np.asarray(value)
     except Exception:
@@ -117,7 +117,7 @@ def canonical(value, dtype, good):
 
 
 def odd_names(good):
-    """Dictionaries and others in place of a request."""
+    """Yield dictionaries with wrong names, and other objects, in place of a request."""
     ((name, array),) = good.items()
     yield from ({}, {name.upper(): array}, {**good, "x": array}, {None: array}, {1: array})
     yield from ({f"{name}\n": array}, {"x" * 10**5: array}, {"\x1b[2J": array}, {(1, 2): array})
@@ -125,7 +125,7 @@ def odd_names(good):
 
 
 def try_requests(folder, count):
-    """Ask for the answers of whole sequences."""
+    """Send requests for whole sequences."""
     from keras_bahdanau.runners import ArrayModel
 
     draw = random.Random(3)
@@ -165,7 +165,7 @@ def _tell(case, model, oracle, tensor, value, dtype, good):
         return expected is not None and same(answer, expected)
 
     tell(case, lambda: model({tensor: value}), right)
-    if expected is not None:  # a good request must not be refused
+    if expected is not None:  # a valid request must not be refused
         tell(f"{case}, answered", lambda: _answered(model, {tensor: value}), lambda ok: ok)
 
 
@@ -178,7 +178,7 @@ def _answered(model, request):
 
 
 def try_streams(folder, count):
-    """Feed a stream with good steps and hostile ones: the good ones get the answers as alone."""
+    """Feed a stream valid and hostile steps; hostile ones must not affect the answers."""
     for name in ("hear.tflite", "hears.onnx"):
         _try_stream(name, Path(folder, name), count // 2)
 

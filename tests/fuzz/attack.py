@@ -11,11 +11,11 @@ class Attack(NamedTuple):
     """One way to attack the package.
 
     Attributes:
-        item: Integer, number of the promise that SECURITY.md lists.
-        name: String, a line of the table.
-        cases: Function of a `World` and of a number of cases, which yields `Case`.
-        full: Integer, cases of the whole table.
-        few: Integer, cases in the fast tests; 0 for none.
+        item: Integer. The number of the promise in SECURITY.md.
+        name: String. The attack's line in the table.
+        cases: Function of a `World` and a number of cases that yields `Case` objects.
+        full: Integer. The number of cases for the table.
+        few: Integer. The number of cases in the fast tests; 0 for none.
     """
 
     item: int
@@ -26,7 +26,7 @@ class Attack(NamedTuple):
 
 
 def attack(item, name, full, few=0):
-    """Decorator that puts a generator of cases into `ATTACKS`."""
+    """Return a decorator that adds a generator of cases to `ATTACKS`."""
 
     def decorate(function):
         ATTACKS[function.__name__] = Attack(item, name, function, full, few)
@@ -36,7 +36,7 @@ def attack(item, name, full, few=0):
 
 
 def sample(random, rows, count):
-    """So many rows by chance, in their order; all if there are not more."""
+    """Return `count` random rows in their order, or all rows if there are fewer."""
     rows = list(rows)
     if len(rows) <= count:
         return rows
@@ -44,12 +44,12 @@ def sample(random, rows, count):
 
 
 def anything(answer):
-    """Accept any end with exit code 0."""
+    """Accept any answer with exit code 0."""
     return True
 
 
 def nothing(answer):
-    """Accept no end with exit code 0: the input has to be refused."""
+    """Accept no answer with exit code 0: the input must be refused."""
     return False
 
 

@@ -1,7 +1,7 @@
-"""The client and the load generator of TensorFlow Serving against a server that lies.
+"""The client and the load generator for TensorFlow Serving against a hostile server.
 
-Only a few answers, in one line each: the tests of `export/tf_serving` have a hostile server of
-their own, with all kinds.
+These are only a few answers, a line each: the tests of `export/tf_serving` have a hostile server
+with answers of all kinds.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ GOOD = {"predictions": [{"translation": "eins", "score": -1.0}]}
 
 
 def http(body, status="200 OK", length=None):
-    """The bytes of an answer with a JSON body, or with one of bytes."""
+    """Return the bytes of a response whose body is bytes or an object to convert to JSON."""
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
     size = len(body) if length is None else length
     header = f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
@@ -51,7 +51,7 @@ ANSWERS = {
     "an error that is a list": http({"error": [1, {"x": 2}]}, "400 Bad Request"),
     "a redirect": http({}, "302 Found\r\nLocation: http://127.0.0.1:9/"),
 }
-SHOWN = {  # text that is printed in one line without harm
+SHOWN = {  # text that must be printed safely on one line
     "control characters": http({"predictions": [{"translation": "\x1b[2J\x07a\r\nb", "score": 0}]}),
     "a lone surrogate": http(b'{"predictions": [{"translation": "\\ud800", "score": 0}]}'),
 }
@@ -59,7 +59,7 @@ SHOWN = {  # text that is printed in one line without harm
 
 @contextlib.contextmanager
 def server(content, endless=False):
-    """The address of a server that answers each request with these bytes."""
+    """Yield the address of a server that answers each request with the given bytes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=_answer, args=(listener, content, endless), daemon=True)
         thread.start()
@@ -80,7 +80,7 @@ def _answer(listener, content, endless):
 
 
 def asked(world, program, address, *arguments):
-    """The `Answer` of a program of `export/tf_serving`, which asks a server."""
+    """Run a program in `export/tf_serving` with a server; return its `Answer`."""
     return world.light.call(
         *("fuzz.targets:client", program, "--server", address, "--timeout", "3", *arguments),
         directory=world.files,
@@ -102,7 +102,7 @@ def hostile_answers(world, count):
 
 
 def _is_shown(answer):
-    """True for one line of UTF-8 without a character that a terminal obeys."""
+    """Return whether the output is one line of UTF-8 without control characters."""
     return answer.out.decode("utf-8").strip("\n").isprintable() and answer.out.endswith(b"\n")
 
 
@@ -125,7 +125,10 @@ def load_generator(world, count):
 
 
 def _load_case(name, answer):
-    """It prints its figures and up to three errors: all is refused if it says so in the end."""
+    """Return the `Case` for a run of load.py, which prints figures and up to three errors.
+
+    If it only prints errors and its exit code isn't 0, the run counts as refused.
+    """
     errors = [line for line in answer.err.splitlines() if line]
     if answer.code and errors and all(line.startswith("error: ") for line in errors):
         answer = answer._replace(err=errors[-1])

@@ -1,4 +1,4 @@
-"""Numbers of the command line: every numeric option of every command, found by introspection."""
+"""Numbers on the command line, for every numeric option, which are found by introspection."""
 
 import inspect
 import typing
@@ -26,12 +26,12 @@ ARGUMENTS = {
     "demo": "",
     "prepare": "good.en good.de --out new --workers 1",
 }
-LISTS = {"beam_widths", "length_normalizations", "ctc_weights"}  # numbers with commas between
-PATIENT = {"epochs", "minutes", "patience"}  # more of them is time that the user has asked for
+LISTS = {"beam_widths", "length_normalizations", "ctc_weights"}  # comma-separated numbers
+PATIENT = {"epochs", "minutes", "patience"}  # large values only take time, as requested
 
 
 def numeric_options():
-    """Pairs of a command and an option of it that is a number."""
+    """Yield pairs of a command and one of its numeric options."""
     from keras_bahdanau import cli
 
     for command in ARGUMENTS:
@@ -42,7 +42,7 @@ def numeric_options():
 
 
 def filled(world, command):
-    """The arguments of a command that works."""
+    """Return valid arguments of a command."""
     line = ARGUMENTS[command].replace("RUN", str(world.run))
     return [
         command,
@@ -51,7 +51,7 @@ def filled(world, command):
 
 
 def run(world, arguments, right, seconds=40):
-    """The `Case` of a command line: its checks alone at first, and all of it if they let it go."""
+    """Return the `Case` for a command line: its checks run first, and then the whole command."""
     name = " ".join(arguments[:1] + arguments[-2:])[:80]
     with world.scratch() as directory:
         for file in world.files.iterdir():
@@ -90,6 +90,6 @@ def overflowing_lengths(world, count):
 
 
 def run_of(world, options):
-    """What `translate` prints, with options that it accepts."""
+    """Return the output of `translate` with valid options."""
     arguments = [*filled(world, "translate"), *options]
     return world.heavy.call(COMMAND, *arguments, directory=world.files).out

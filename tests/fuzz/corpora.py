@@ -1,4 +1,4 @@
-"""`prepare` with several processes: texts in other encodings, and damaged archives."""
+"""Corpora for `prepare` with several processes: other encodings, and damaged archives."""
 
 import bz2
 import gzip
@@ -9,7 +9,7 @@ from fuzz.attack import anything, attack, judged, nothing, sample
 
 WORDS = [("猫", "neko"), ("犬 と 猫", "inu to neko"), ("犬", "inu")] * 40
 PLAIN = [("one two", "eins zwei"), ("three", "drei"), ("four", "vier")] * 40
-READ = {"utf-8", "utf-8-sig", "utf-16"}  # by the parser of XML
+READ = {"utf-8", "utf-8-sig", "utf-16"}  # encodings that the XML parser reads
 ASCII = {"utf-8", "utf-8-sig", "utf-7", "hz", "iso2022_jp", "punycode", "unicode_escape"}
 ENCODINGS = (
     *("shift_jis", "euc_jp", "iso2022_jp", "big5", "gb18030", "euc_kr", "cp949", "johab", "hz"),
@@ -21,7 +21,7 @@ TMX = """<?xml version="1.0" encoding="{name}"?>
 
 
 def memory(pairs, name="utf-8"):
-    """The text of a TMX file that names an encoding."""
+    """Return the text of a TMX file that declares an encoding."""
     languages = ('<tuv xml:lang="ja"><seg>', '<tuv xml:lang="en"><seg>')
     end = "</seg></tuv>"
     units = (f"{languages[0]}{ja}{end}{languages[1]}{en}{end}" for ja, en in pairs)
@@ -33,7 +33,7 @@ def table(pairs):
 
 
 def encoded(text, name):
-    """The bytes of a text; of an encoding without Japanese, those of its letters."""
+    """Encode a text, replacing characters that the encoding doesn't have."""
     try:
         return text.encode(name)
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def encoded(text, name):
 
 
 def contents():
-    """(name of the case, name of the file, bytes, True if it may be accepted)."""
+    """Yield (name of the case, name of the file, bytes, whether it may be accepted)."""
     for name in ENCODINGS:
         data = encoded(memory(WORDS, name), name)
         yield f"TMX in {name}", "a.tmx", data, name in READ
@@ -82,7 +82,7 @@ ENTITIES = '<!DOCTYPE tmx [<!ENTITY a "lol">{}]>'.format(
 
 @attack(9, "prepare --workers 2: encodings, broken archives and markup", full=120)
 def prepared_corpora(world, count):
-    """A refusal has one line, leaves neither a file nor a process, and no worker waits for ever."""
+    """A refusal is one line and leaves no files or processes, and no worker waits forever."""
     cases = sample(world.random("corpora"), contents(), count)
     for name, file, content, accepted in cases:
         with world.scratch() as directory:

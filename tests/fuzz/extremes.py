@@ -1,4 +1,4 @@
-"""Attention over huge numbers, and lines of JSON that are not ours."""
+"""Attention over huge numbers, and JSON lines written by other programs."""
 
 import json
 import random
@@ -21,7 +21,7 @@ SIZES = {
 
 @attack(13, "attention over huge numbers, with masks, in every score and precision", full=20)
 def huge_numbers(world, count):
-    """The weights of a row with a real position sum to 1, and are 0 where the mask is."""
+    """Weights of a row that isn't all padding sum to 1 and are 0 at masked positions."""
     answer = world.heavy.call("fuzz.extremes:attend", count, directory=world.files, seconds=300)
     yield from _cases("attention", answer)
 
@@ -35,7 +35,7 @@ def _cases(name, answer):
 
 
 def attend(count):
-    """Print the outcome and the name of each case."""
+    """Print the outcome and name of each case."""
     from keras_bahdanau import layers
 
     draw = np.random.default_rng(0)
@@ -67,7 +67,7 @@ def _is_right(attention, size, draw):
 
 @attack(13, "Ray's parts: objects of JSON with any numbers and texts", full=2000)
 def json_objects(world, count):
-    """All of an object but the new names is written as it was read."""
+    """An object is written exactly as it was read, with new names added."""
     answer = world.light.call("fuzz.extremes:write_objects", count, directory=world.files)
     yield from _cases("objects", answer)
 

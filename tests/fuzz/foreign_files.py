@@ -1,7 +1,7 @@
-"""Recordings and images as other programs write them: read right, or named with the way out.
+"""Recordings and images by other programs are read correctly, or reported with a remedy.
 
-Python's own modules, Pillow and libsndfile write them and, where they are installed, sox, ffmpeg
-and ImageMagick.
+The files are written by Python's standard modules, Pillow and libsndfile and, if installed, by
+sox, ffmpeg and ImageMagick.
 """
 
 import io
@@ -48,7 +48,7 @@ FFMPEG_CODECS = (
 FFMPEG_KINDS = (
     "mp3 ogg opus flac m4a mp4 aac ac3 wma aiff au caf mka webm wv tta mp2 mov avi spx voc sox"
 ).split()
-DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}  # of a PNG file
+DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}  # in PNG files
 PNG_SETTINGS = (
     *("-interlace PNG", "-transparent white", "-quality 00", "-quality 95", "-comment text"),
     *(
@@ -69,7 +69,7 @@ IMAGEMAGICK_KINDS = (
 
 @attack(12, "recordings and images in each form that other programs write", full=600)
 def foreign_files(world, count):
-    """Each is read as what it holds, or is an empty input, of which a report gives the reason."""
+    """Each file is read correctly, or becomes an empty input with a reason in a report."""
     answer = world.heavy.call(
         "fuzz.foreign_files:try_forms", count, directory=world.files, seconds=300
     )
@@ -81,7 +81,7 @@ def foreign_files(world, count):
 
 
 def try_forms(count):
-    """Print the outcome and the name of each form."""
+    """Print the outcome and name of each form."""
     from keras_bahdanau.sources import AudioSource, ImageSource
 
     sound, image = AudioSource(), ImageSource(32, 64, channels=3)
@@ -94,7 +94,10 @@ def try_forms(count):
 
 
 def outcome_of(source, expected, content, is_read):
-    """The `Outcome` of a file that must be read, or with False be empty; None is for either."""
+    """Return the `Outcome` of a file.
+
+    `is_read` is True if the file must be read, False if it must be empty, and None for either.
+    """
     (values, *_), (length, *_) = source.batch([content])
     if not length:
         reason, _ = source.emptiness(content)
@@ -106,7 +109,7 @@ def outcome_of(source, expected, content, is_read):
 
 
 def alike(found, expected):
-    """True for two sounds of about the same length, shifted or not, or two images."""
+    """Return whether two sounds, which may be shifted in time, or two images are about equal."""
     if expected.ndim > 1:
         same_size = found.shape == expected.shape
         return same_size and np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.95
@@ -117,13 +120,13 @@ def alike(found, expected):
 
 
 def tone():
-    """A second of sound, one channel."""
+    """Return one second of mono sound."""
     time = np.arange(RATE) / RATE
     return 0.5 * np.sin(2 * np.pi * (200 + 300 * time) * time) * np.hanning(RATE)
 
 
 def recordings():
-    """Names, bytes, and whether they must be read: True, False, or None for either."""
+    """Yield (name, bytes, whether it must be read): True, False, or None for either."""
     numbers = (tone() * 2**31).astype("<i8")
     for width, channels in itertools.product((1, 2, 3, 4), (1, 2, 6)):
         file = io.BytesIO()
@@ -158,7 +161,7 @@ def recordings():
 
 
 def by_sox(directory, content):
-    """Each encoding of WAV, and each kind, that sox writes."""
+    """Yield a recording for each WAV encoding and each file type that sox writes."""
     settings = [(f"-e {codec} one.wav", True) for codec in SOX_CODECS]
     settings += [(f"-r {rate} one.wav", True) for rate in (8000, 11_025, 44_100, 48_000, 192_000)]
     settings += [(f"-c {channels} one.wav", True) for channels in (2, 6)]
@@ -167,7 +170,7 @@ def by_sox(directory, content):
 
 
 def by_ffmpeg(directory, content):
-    """Each codec in WAV, and each container, that ffmpeg writes."""
+    """Yield a recording for each WAV codec and each container that ffmpeg writes."""
     settings = [(f"-c:a {codec} one.wav", None) for codec in FFMPEG_CODECS]
     settings += [(f"-c:a {codec} one.wav", True) for codec in NUMBERS]
     settings += [(f"-rf64 always -c:a {codec} one.wav", True) for codec in NUMBERS]
@@ -178,7 +181,10 @@ def by_ffmpeg(directory, content):
 
 
 def written_by(program, begin, settings, directory, content):
-    """The files of a program by pairs (end of its command line, whether it must be read)."""
+    """Yield the files that a program writes.
+
+    `settings` are pairs (end of the command line, whether the file must be read).
+    """
     if shutil.which(program) is None:
         return
     (directory / "ref.wav").write_bytes(content)
@@ -193,14 +199,14 @@ def written_by(program, begin, settings, directory, content):
 
 
 def packed(numbers, width):
-    """The high bytes of numbers of 32 bits: uint8 `(samples, width)`."""
+    """Return the high bytes of 32-bit numbers, uint8 `(samples, width)`."""
     columns = numbers[:, np.newaxis] >> np.arange(32 - 8 * width, 32, 8)
     columns = columns & 255
     return (columns ^ (128 if width == 1 else 0)).astype(np.uint8)
 
 
 def wav(*chunks, block=2, bits=16, channels=1):
-    """Bytes of a WAV file of chunks (name, content) or (name, content, size), without padding."""
+    """Return a WAV file of chunks (name, content) or (name, content, size), without padding."""
     form = struct.pack("<HHIIHH", 1, channels, RATE, RATE * block, block, bits)
     body = b"WAVE"
     for name, content, *size in ((b"fmt ", form), *chunks):
@@ -209,7 +215,7 @@ def wav(*chunks, block=2, bits=16, channels=1):
 
 
 def by_soundfile():
-    """Each container and codec of libsndfile; those with a header tell what they are."""
+    """Yield a recording for each container and codec of libsndfile."""
     import soundfile
 
     for container in soundfile.available_formats():
@@ -218,7 +224,7 @@ def by_soundfile():
         ):
             file = io.BytesIO()
             settings = {"format": container, "subtype": codec, "endian": endian}
-            if container == "VOC" and codec == "PCM_U8":  # which has no rate of 16 kHz
+            if container == "VOC" and codec == "PCM_U8":  # doesn't support 16 kHz
                 continue
             try:
                 soundfile.write(file, tone(), RATE, **settings)
@@ -229,14 +235,14 @@ def by_soundfile():
 
 
 def page():
-    """An image of black and white, uint8 `(32, 64)`."""
+    """Return a black-and-white image, uint8 `(32, 64)`."""
     image = np.full((32, 64), 255, np.uint8)
     image[4:20, 6:20] = image[25:28, 10:60] = image[8:24, 50:54] = 0
     return image
 
 
 def images():
-    """Names, bytes, and whether they must be read."""
+    """Yield (name, bytes, whether it must be read)."""
     import PIL.Image
 
     grey = page()
@@ -257,7 +263,7 @@ def images():
         ("L", "RGB", "CMYK"), ({}, {"progressive": True}, {"quality": 30}, {"subsampling": 0})
     ):
         yield f"JPEG, {mode}, {settings}", saved(drawn.convert(mode), "JPEG", **settings), True
-    backwards = [None, 0, 3, 1, 5, 2, 6, 4]  # transposes that the eight orientations undo
+    backwards = [None, 0, 3, 1, 5, 2, 6, 4]  # undone by the eight orientations
     for number, method in enumerate(backwards, start=1):
         exif = PIL.Image.Exif()
         exif[274] = number
@@ -268,7 +274,7 @@ def images():
     for kind in PICTURES:
         try:
             yield f"{kind}", saved(drawn.convert("RGB"), kind), False
-        except (KeyError, OSError, ValueError):  # not in this Pillow
+        except (KeyError, OSError, ValueError):  # not supported by this Pillow
             continue
     for colour in (0, 90, 255):
         blank = PIL.Image.new("RGB", (64, 32), (colour, colour, 200))
@@ -281,7 +287,7 @@ def images():
 
 
 def by_imagemagick(directory, content):
-    """Each form of PNG and JPEG, and each other kind, that ImageMagick writes."""
+    """Yield each form of PNG and JPEG, and each other file type, that ImageMagick writes."""
     program = "magick" if shutil.which("magick") else "convert-im6"
     settings = [(f"{each} one.png", True) for each in PNG_SETTINGS]
     settings += [(f"{each} one.jpg", True) for each in JPEG_SETTINGS]
@@ -296,7 +302,7 @@ def saved(image, kind, **settings):
 
 
 def png(image, depth, colour):
-    """Bytes of a PNG file of an image of 0 and 255."""
+    """Return a PNG file of an image with values 0 and 255."""
     numbers = np.repeat(image[..., np.newaxis], {0: 1, 2: 3, 4: 2, 6: 4}[colour], axis=2)
     if colour >= 4:
         numbers[..., -1] = 255

@@ -1,4 +1,4 @@
-"""Images: damaged files, small files that declare or unfold to much, any bytes, in the graph."""
+"""Images in the graph: damaged files, decompression bombs, huge declared sizes, any bytes."""
 
 import struct
 import zlib
@@ -8,8 +8,8 @@ import numpy as np
 from fuzz.attack import attack
 from fuzz.served import asked, case_of, equal_rows, strings
 
-ROWS = 16  # of a request
-HEIGHT, LONGEST = 16, 12  # of `fuzz.world.IMAGES`: pixels, and cells of the widest image
+ROWS = 16  # per request
+HEIGHT, LONGEST = 16, 12  # of `fuzz.world.image_source`: in pixels, and cells of the widest image
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -19,38 +19,38 @@ def chunk(name, content):
 
 
 def png(pixels, depth=8, colour=0, size=None, chunks=(), interlaced=0):
-    """Bytes of a PNG file of grey pixels, or of any content that says it is one."""
+    """Return a PNG file of grey pixels, or of arbitrary bytes declared as pixels."""
     if isinstance(pixels, np.ndarray):
         size = size or pixels.shape
-        pixels = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with its filter
+        pixels = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with a filter byte
     header = struct.pack(">IIBBBBB", size[1], size[0], depth, colour, 0, 0, interlaced)
     parts = [(b"IHDR", header), *chunks, (b"IDAT", zlib.compress(pixels)), (b"IEND", b"")]
     return PNG + b"".join(chunk(*part) for part in parts)
 
 
 def gradient():
-    """The good image of every request."""
+    """Return the valid image that each request contains."""
     return png(np.add.outer(np.arange(16), 8 * np.arange(24)).astype(np.uint8))
 
 
 def damaged(random, files):
-    """Bytes that once were an image."""
+    """Return a damaged image file."""
     content = bytearray(random.choice(files))
     kind = random.randrange(6)
     if kind == 0:
         return random.randbytes(random.randrange(60))
     if kind == 1:
         return bytes(content[: random.randrange(len(content))])
-    if kind == 2:  # a file that goes on with another one
+    if kind == 2:  # continues with another file
         other = random.choice(files)
         return bytes(content[: random.randrange(len(content))] + other[random.randrange(60) :])
-    if kind == 3:  # a header of any numbers with a right checksum
+    if kind == 3:  # a random header with a valid checksum
         numbers = [random.choice([0, 1, 2, 3, 16, 255, 2**16, 2**24, 2**31, 2**32 - 1])] * 2
         numbers[1] = random.choice([0, 1, 2, 7, 2**12, 2**31 - 1])
         fields = [random.randrange(20) for _ in range(5)]
         header = struct.pack(">IIBBBBB", *numbers, *fields)
         return PNG + chunk(b"IHDR", header) + bytes(content[33:])
-    if kind == 4:  # pixels that are not as many as the header says
+    if kind == 4:  # not as many pixels as the header declares
         size = random.choice([1, 2, 9, 40]), random.choice([1, 3, 17, 60])
         depth, colour = random.choice([(1, 0), (2, 3), (4, 3), (8, 2), (8, 6), (16, 4), (16, 6)])
         chunks = random.sample(
@@ -65,7 +65,7 @@ def damaged(random, files):
 
 @attack(12, "images: damaged files, in the graph", full=10_000)
 def damaged_images(world, count):
-    """A row has the same pixels in two batches, and the good one beside it those of its own."""
+    """A row has the same pixels in two batches, and a valid one has the same as alone."""
     random, files = world.random("images"), [gradient(), *world.image_files]
     contents = [damaged(random, files) for _ in range(count)]
     requests = [("serving_default", {"image_bytes": strings([gradient()])})]
@@ -85,7 +85,7 @@ def damaged_images(world, count):
 
 
 def _right(row):
-    """A function of (the good row alone, a batch, the batch turned around)."""
+    """Return a check of answers (valid row alone, batch, reversed batch) for a damaged row."""
 
     def right(answers):
         alone, batch, turned = answers
@@ -100,7 +100,7 @@ def _right(row):
 
 
 def bombs():
-    """Names, bytes, and whether an image may be read."""
+    """Yield (name, bytes, whether the image may be read)."""
     paper, two = np.full((4, 4), 255, np.uint8), (2, 2)
     deep = b"\0\1\2\0\3\4"
     yield "60,000 x 60,000", png(deep, size=(60_000, 60_000)), False
@@ -123,7 +123,7 @@ def bombs():
 
 @attack(12, "images: small files that declare or unfold to much, in the graph", full=20)
 def image_bombs(world, count):
-    """Beside a good row, which keeps its pixels, within 20 seconds and 1.5 GB."""
+    """A valid row next to a bomb keeps its pixels, within 20 seconds and 1.5 GB."""
     jpegs = [(f"JPEG, {name}", content, False) for name, content in world.image_bombs]
     for name, bomb, may in [*jpegs, *bombs()][:count]:
         requests = [
@@ -142,7 +142,7 @@ def image_bombs(world, count):
 
 @attack(12, "images: damaged files, in every signature of a model", full=300)
 def images_of_a_model(world, count):
-    """A row gets the same text in a batch as alone, and a score that is a number."""
+    """A row gets the same text in a batch as alone, and a finite score."""
     random, files = world.random("model"), [gradient(), *world.image_files]
     signatures = ("serving_default", "decode_with_alignment", "decode_nbest")
     requests = []

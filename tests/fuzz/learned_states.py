@@ -1,4 +1,4 @@
-"""What a file has learned: hostile examples, damaged and foreign states, kills and full disks."""
+"""Learning in files: hostile examples, damaged and foreign states, kills and full disks."""
 
 import base64
 import json
@@ -39,19 +39,19 @@ def _cases(world, target, count):
 
 
 def unchanged(learner, state):
-    """A function that is True if a learner still has its state."""
+    """Return a function that returns whether a learner still has the given state."""
     return lambda: learner.state is state
 
 
 def refused(name, call, learner):
-    """Tell a call that must be refused and change nothing."""
+    """Report a call that must be refused without changing the learner."""
     state = learner.state
     tell(name, call, lambda _: False)
     tell(f"{name}, afterwards", unchanged(learner, state), lambda same: same)
 
 
 def try_examples(folder, count):
-    """Examples that must be refused, between good ones."""
+    """Train with examples that must be refused, between valid ones."""
     from keras_bahdanau.runners import Learner
 
     draw = random.Random(5)
@@ -81,7 +81,7 @@ def try_examples(folder, count):
 
 
 def try_states(folder, count):
-    """States that must be refused, or be what was saved."""
+    """Restore states that must be refused or equal the saved state."""
     from keras_bahdanau.files.integrity import read_sealed_json, write_sealed_json
     from keras_bahdanau.runners import Learner
 
@@ -127,7 +127,7 @@ def _any(state, others):
 
 
 def _malformed(card):
-    """(name, card) with fields and arrays of other forms."""
+    """Yield (name, card) with malformed fields and arrays."""
     for key in card:
         yield f"no {key}", {name: value for name, value in card.items() if name != key}
         for value in VALUES:
@@ -145,7 +145,7 @@ def _malformed(card):
 
 
 def _odd_numbers(card):
-    """(name, arrays) of right forms, with numbers that no training leaves."""
+    """Yield (name, arrays) that are well-formed but have values that training never produces."""
     for name, entry in card["arrays"].items():
         dtype = np.dtype(entry["dtype"])
         numbers = [-1, 2**31 - 1, -(2**31)] if dtype.kind == "i" else [np.nan, -1e38, 3e38]
@@ -156,7 +156,7 @@ def _odd_numbers(card):
 
 
 def try_saves(folder, count):
-    """Kill a process that saves, and save where no file may grow: a whole state stays."""
+    """Kill a process while it saves, and save to a full disk: a complete state must remain."""
     learner, path = learned_state(folder)
     states, draw = [learner.state], random.Random(7)
     for label in LABELS:
@@ -205,4 +205,4 @@ def _kill_in_save(learner, states, path, seconds):
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    json.loads(path.read_text())  # a whole file, whatever it says
+    json.loads(path.read_text())  # a complete file

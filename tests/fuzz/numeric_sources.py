@@ -1,16 +1,16 @@
-"""Frames of numbers: not finite, of other shapes, empty, huge, in each runtime."""
+"""Frames with non-finite values or wrong shapes, empty or huge, in each runtime."""
 
 import numpy as np
 
 from fuzz.attack import attack, judged, sample
 from fuzz.served import asked, case_of, equal_rows
 
-SIZE, LONGEST = 3, 40  # of `frames.new_frames_pipeline`, and of the .tflite file
+SIZE, LONGEST = 3, 40  # limits of `new_frames_pipeline` and the .tflite file
 WILD = (np.nan, np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45, 0.0)
 
 
 def wild_frames(random):
-    """Arrays `(rows, time, SIZE)` and `(rows,)`: any numbers, and lengths that do not fit."""
+    """Return arrays `(rows, time, SIZE)` and `(rows,)` of any values and wrong lengths."""
     rows, time = random.randrange(1, 4), random.choice([0, 1, 2, 7])
     values = np.array([random.choice(WILD) for _ in range(rows * time * SIZE)], np.float32)
     lengths = [random.choice([-(2**31), -1, 0, 1, time, 2**31 - 1]) for _ in range(rows)]
@@ -19,7 +19,7 @@ def wild_frames(random):
 
 @attack(12, "frames: any numbers and lengths, in the graph", full=300)
 def frames_in_the_graph(world, count):
-    """A row gets the same text in a batch as alone, and a score that is a number."""
+    """A row gets the same text in a batch as alone, and a finite score."""
     random = world.random("frames")
     batches = [wild_frames(random) for _ in range(count)]
     requests = [("serving_default", {"values": v, "lengths": n}) for v, n in batches]
@@ -38,7 +38,7 @@ def _first_is_alone(answers):
 
 @attack(12, "frames: other shapes and huge lengths, in the graph", full=10)
 def shapes_of_frames(world, count):
-    """A client's own fault may fail its request, but in bounds of time and memory."""
+    """A malformed request may fail, but only within limits of time and memory."""
     normal = np.ones((1, 2, SIZE), np.float32), np.array([2], np.int32)
     cases = [
         ("no rows", (0, 2, SIZE), []),

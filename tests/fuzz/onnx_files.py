@@ -1,4 +1,4 @@
-"""ONNX files: flipped, cut, with malformed cards; and requests of any numbers to their graphs."""
+"""ONNX files with flipped bits, cut, or with malformed cards; any requests to their graphs."""
 
 import base64
 from pathlib import Path
@@ -16,7 +16,7 @@ WILD_IDS = (-(2**31), -1, 0, 1, 3, 4, 5, 10**6, 2**31 - 1)
 
 
 def translated(world, data, name, expected=None):
-    """The `Case` of `translate` with an .onnx file of these bytes."""
+    """Return the `Case` for `translate` with an .onnx file of the given bytes."""
     with world.scratch() as directory:
         (directory / "file.onnx").write_bytes(data)
         arguments = ("translate", "--model", "file.onnx")
@@ -25,7 +25,7 @@ def translated(world, data, name, expected=None):
 
 
 def repacked(data, card):
-    """The bytes of a file with other bytes as its card, and a seal that fits."""
+    """Return the bytes of a file with another card and a valid seal."""
     from keras_bahdanau.exporters.onnx import onnx_file
 
     contents = onnx_file.unpack(data)
@@ -70,7 +70,7 @@ def cut_onnx_files(world, count):
 
 @attack(5, ".onnx: malformed cards", full=80)
 def onnx_cards(world, count):
-    """The answer may be right all the same: not every key is needed for it."""
+    """A malformed card may still give a correct answer, since not every key is needed."""
     from keras_bahdanau.exporters.onnx.onnx_file import unpack
 
     data = world.onnx.read_bytes()
@@ -83,7 +83,7 @@ def onnx_cards(world, count):
 
 @attack(12, ".onnx: any ids, numbers and lengths, in the graph", full=200)
 def onnx_requests(world, count):
-    """A row gets the same ids in a batch as alone, and scores that are numbers."""
+    """A row gets the same ids in a batch as alone, and finite scores."""
     frames = world.made("frames.onnx", "fuzz.onnx_files:write_frames")
     arguments = (str(world.onnx), str(frames), count)
     answer = world.light.call("fuzz.onnx_files:ask", *arguments, directory=world.files, seconds=200)
@@ -95,7 +95,7 @@ def onnx_requests(world, count):
 
 
 def write_frames(name):
-    """Write the file of an untrained pipeline of frames."""
+    """Write the file of an untrained pipeline for frames."""
     from frames import new_frames_pipeline
 
     from keras_bahdanau import export_onnx
@@ -104,7 +104,7 @@ def write_frames(name):
 
 
 def ask(text_path, frames_path, count):
-    """Print the outcome and the name of each request."""
+    """Print the outcome and name of each request."""
     import random
 
     from keras_bahdanau.exporters.onnx.onnx_runner import OnnxRunner

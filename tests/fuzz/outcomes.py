@@ -1,35 +1,35 @@
-"""One judgement for all attacks: what became of a hostile input."""
+"""Outcomes of hostile inputs, judged in the same way for all attacks."""
 
 import enum
 from typing import NamedTuple
 
 OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "OOM when allocating", "Cannot allocate memory")
 
-GREETINGS = ("I0000 ", "WARNING: All log messages before absl", "INFO: ")  # of TensorFlow, LiteRT
+GREETINGS = ("I0000 ", "WARNING: All log messages before absl", "INFO: ")  # TensorFlow, LiteRT
 
 
 class Outcome(str, enum.Enum):
-    SURVIVED = "survived"  # a right answer
-    REFUSED = "refused"  # one line, an exit code that is not 0, nothing left behind
-    SILENT = "silent"  # a wrong answer, or a changed file, without a word
-    TRACEBACK = "traceback"  # or a crash, or a refusal of many lines
-    UNBOUNDED = "unbounded"  # over the limit of time or memory
+    SURVIVED = "survived"  # a correct answer
+    REFUSED = "refused"  # one line, an exit code other than 0, no files left behind
+    SILENT = "silent"  # a wrong answer or a changed file, without an error
+    TRACEBACK = "traceback"  # or a crash, or an error of several lines
+    UNBOUNDED = "unbounded"  # exceeds the limit of time or memory
 
 
 GOOD = (Outcome.SURVIVED, Outcome.REFUSED)
 
 
 class Answer(NamedTuple):
-    """The end of a process.
+    """What a process returned and used.
 
     Attributes:
-        code: Integer, exit code; negative for the signal that ended it.
-        out: Bytes of standard output.
-        err: String, standard error.
-        seconds: Float, processor time.
-        memory: Integer, bytes of memory at the peak, beyond those before the call.
-        stopped: True if a limit ended it.
-        left: List of strings, names of files that it made or changed.
+        code: Integer. The exit code; if a signal ended the process, the negative signal number.
+        out: Bytes. Standard output.
+        err: String. Standard error.
+        seconds: Float. Processor time.
+        memory: Integer. The increase of its peak memory over that before the call, in bytes.
+        stopped: Boolean. Whether a limit ended the process.
+        left: List of strings. Names of the files that it created, changed or deleted.
     """
 
     code: int
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One hostile input and its outcome."""
+    """A hostile input and its outcome."""
 
     name: str
     outcome: Outcome
@@ -52,12 +52,12 @@ class Case(NamedTuple):
 
 
 def judged(name, answer, right):
-    """The `Case` of an answer.
+    """Return the `Case` for an answer.
 
     Args:
-        name: String, the input in a few words.
+        name: String. A short description of the input.
         answer: `Answer`.
-        right: Function of an answer with exit code 0: True if it is right.
+        right: Function that returns whether an answer with exit code 0 is correct.
     """
     lines = [line for line in answer.err.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(GREETINGS)]
@@ -65,14 +65,15 @@ def judged(name, answer, right):
 
 
 def judged_call(name, answer, call, right, bound=5):
-    """The `Case` of one of many calls that a child made; of the child, if it ended early.
+    """Return the `Case` for one of many calls in a child process, or for a child that ended early.
 
     Args:
-        name: String, the input in a few words.
+        name: String. A short description of the input.
         answer: `Answer` of the child.
-        call: (kind, found, seconds) as in `targets.asked`; None if the child did not come to it.
-        right: Function of a result: True if it is right.
-        bound: Number, the limit of processor time of one call.
+        call: (kind, found, seconds) as `targets.asked` returns them, or None if the child ended
+            before this call.
+        right: Function that returns whether a result is correct.
+        bound: Float. The limit of processor time for a call, in seconds.
     """
     if call is None:
         return judged(name, answer, lambda _: False)
@@ -87,7 +88,7 @@ def judged_call(name, answer, call, right, bound=5):
 
 
 def _is_clear(text):
-    """True for one line, short enough to be read, that says what came."""
+    """Return whether an error is one line of readable length that says what was received."""
     return len(text.splitlines()) == 1 and len(text) < 1000 and "Received: " in text
 
 
@@ -104,7 +105,7 @@ def _outcome(answer, lines, right):
 
 
 def _is_usage(lines):
-    """True for a refusal by the parser of the command line: usage, hint, error."""
+    """Return whether lines are an error of the command-line parser: usage, hint, error."""
     return bool(lines) and lines[0].startswith(("Usage: ", "usage: ")) and "rror: " in lines[-1]
 
 
@@ -113,7 +114,7 @@ def _last(lines):
 
 
 def tally(cases):
-    """Dictionary: how many cases there are of each outcome, and the worst of time and memory."""
+    """Return a dictionary with the number of cases per outcome, and the maximum time and memory."""
     counts = {outcome.value: 0 for outcome in Outcome}
     for case in cases:
         counts[case.outcome.value] += 1

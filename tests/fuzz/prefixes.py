@@ -1,4 +1,4 @@
-"""Prefixes of a character model: marks, unknown characters, spaces, symbols, too many of them."""
+"""Prefixes for a character model: marks, unknown characters, spaces, symbols, long prefixes."""
 
 import pickle
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from fuzz.attack import attack
 from fuzz.outcomes import judged_call
 
-LONGEST = 9  # target tokens of the model, the end token included
-ROUNDS = 1000  # prefixes that one child is asked for
+LONGEST = 9  # target tokens, including the end token
+ROUNDS = 1000  # prefixes per child process
 KNOWN = ["e", "k", "t", "N", "e\u0301", " ", "<V>", "<PST>"]
 STRANGE = ["☃", "\u0301", "\u200d", "\U0001f600", "▁", "\t", "\n", "\0", "\u2028", "</s>", "<s>"]
 STRANGE += ["<pad>", "<unk>", "<V", "\ud800", "\ufeff", "\u00a0", "的", "<0xFF>"]
@@ -15,7 +15,7 @@ SOURCES = ["ten", "", " ", "New York", "<V> <PST> ten", "☃", "k" * 30, "te\udc
 
 
 def random_prefix(random):
-    """A prefix as it is typed, or of any characters, or a very long one."""
+    """Return a random prefix: one that a user might type, any characters, or a very long one."""
     kind = random.randrange(10)
     if kind < 4:
         return "".join(random.choices(KNOWN, k=random.randrange(2 * LONGEST)))
@@ -27,7 +27,7 @@ def random_prefix(random):
 
 
 def write_characters(name):
-    """Write an untrained model of characters as `NAME/model.keras` and `NAME/model.tflite`."""
+    """Write an untrained character model as `NAME/model.keras` and `NAME/model.tflite`."""
     import keras
 
     import keras_bahdanau as kb
@@ -53,7 +53,7 @@ def write_characters(name):
 
 @attack(10, "prefixes of characters, in Keras and on the device", full=4000)
 def prefixes(world, count):
-    """Each of the best texts begins with the tokens of its prefix, or one line refuses it."""
+    """Each of the best texts begins with its prefix's tokens, or a one-line error refuses it."""
     model = world.made("characters", "fuzz.prefixes:write_characters")
     random = world.random("prefixes")
     cases = [(random.choice(SOURCES), random_prefix(random)) for _ in range(count // 2)]
@@ -72,7 +72,7 @@ def prefixes(world, count):
 
 
 def _right(result):
-    """True if each text, of few tokens and with a finite score, begins as its prefix does."""
+    """Return whether each text begins with its prefix and has few tokens and a finite score."""
     source_tokens, begun, texts = result
     if not source_tokens:
         return [tokens for tokens, _ in texts] == [[]]

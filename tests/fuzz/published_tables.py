@@ -1,4 +1,4 @@
-"""Tables, memories and lists as other programs and data sets write them: read right, or named."""
+"""Tables, memories and lists of other programs and data sets are read correctly or reported."""
 
 import bz2
 import csv
@@ -31,13 +31,13 @@ SOUNDS = [("read", "R EH1 D"), ("read", "R IY1 D"), ("go", "G OW1")]
 
 
 class File(NamedTuple):
-    """A file and what becomes of it.
+    """A file and the expected result of reading it.
 
     Attributes:
-        name: String, name of the file; its ending counts.
+        name: String. The file name, whose extension matters.
         content: Bytes.
-        pairs: List of pairs that must be read; None for a refusal, or for pairs read with a report.
-        line: String, regular expression that the refusal or a report must have.
+        pairs: List of the pairs that must be read, or None for an error or any pairs with a report.
+        line: String. A regular expression that the error or a report must match.
     """
 
     name: str
@@ -48,7 +48,7 @@ class File(NamedTuple):
 
 @attack(9, "tables, memories and lists as other programs write them", full=500, few=200)
 def published_files(world, count):
-    """Each is read as what it holds, or a line names what is wrong and the way out."""
+    """Each file is read correctly, or one line reports what is wrong and suggests a remedy."""
     cases = [*itertools.islice(published(), count)]
     with world.scratch() as directory:
         (directory / "cases").write_bytes(pickle.dumps([(*case,) for _, case in cases]))
@@ -67,13 +67,13 @@ def published_files(world, count):
 
 
 def is_right(case, pairs, reports):
-    """True if pairs are the expected ones, or a report says what may be wrong."""
+    """Return whether the pairs are as expected, and a report matches the case's line, if any."""
     reported = any(re.search(case.line, line) for line in reports)
     return pairs == case.pairs if not case.line else reported and case.pairs in (None, pairs)
 
 
 def read_files(cases, answers):
-    """`read_examples` of many files, as training and evaluation read them."""
+    """Call `read_examples` on many files, as training and evaluation do; write the results."""
     from keras_bahdanau.cli.inputs import read_examples
 
     def read(name, content, *_):
@@ -86,7 +86,7 @@ def read_files(cases, answers):
 
 
 def published():
-    """(label, `File`) of each form."""
+    """Yield (label, `File`) for each form."""
     for makers in (
         tables,
         encodings,
@@ -106,7 +106,7 @@ def joined(rows, separator="\t", end="\n"):
 
 
 def tables():
-    """What the module `csv` and spreadsheets write."""
+    """Yield tables as the module `csv` and spreadsheets write them."""
     quoted = "cells of .* are quoted as in CSV"
     for delimiter, quoting, end in itertools.product(
         "\t,;", (csv.QUOTE_MINIMAL, csv.QUOTE_ALL), ("\n", "\r\n")
@@ -166,7 +166,7 @@ def tables():
 
 
 def encodings():
-    """Encodings, marks and ends of lines."""
+    """Yield texts with other encodings, byte order marks and line ends."""
     texts = {
         "I'm 40 \x93years\x94 old, déjà": ("latin-1",),
         "L’été déjà passé": ("cp1252",),
@@ -195,7 +195,7 @@ def encodings():
 
 
 def lexicons():
-    """Pronouncing dictionaries."""
+    """Yield pronouncing dictionaries."""
     numbered = [("read", SOUNDS[0][1]), ("read(2)", SOUNDS[1][1]), SOUNDS[2]]
     first = [("read", SOUNDS[0][1]), ("read(1)", SOUNDS[1][1]), SOUNDS[2]]
     bare = [(word, re.sub("[0-9]", "", sounds)) for word, sounds in SOUNDS]
@@ -224,7 +224,7 @@ def lexicons():
 
 
 def inflections():
-    """UniMorph and the shared tasks of SIGMORPHON."""
+    """Yield tables in the formats of UniMorph and SIGMORPHON's shared tasks."""
     read = [(f"{lemma} {tokens(features)}", form) for lemma, features, form in FORMS]
     by_column = {
         "UniMorph, 2017 to 2022": (0, 2, 1),
@@ -265,7 +265,7 @@ def memory(*units, header='srclang="en"', start='<?xml version="1.0" encoding="U
 
 
 def memories():
-    """Translation memories by the conventions of tools."""
+    """Yield translation memories as different tools write them."""
     unit = '<tuv {0}="{1}"><seg>{2}</seg></tuv><tuv {0}="{3}"><seg>{4}</seg></tuv>'
     en_fr = ("xml:lang", "en", PLAIN[0][0], "fr", PLAIN[0][1])
     fr_en = ("xml:lang", "fr", PLAIN[0][1], "en", PLAIN[0][0])
@@ -308,7 +308,7 @@ def memories():
 
 
 def records():
-    """JSON as Hugging Face and others write it."""
+    """Yield JSON as Hugging Face and other libraries write it."""
     lines = [{"source": source, "target": target} for source, target in PAIRS]
     ours = "".join(f"{json.dumps(row)}\n" for row in lines).encode()
     theirs = "".join(
@@ -334,7 +334,7 @@ def records():
 
 
 def packed():
-    """What is no text, under the name of a table and under its own."""
+    """Yield files that aren't text, with the extension of a table and with their usual one."""
     text = joined(PLAIN)
     yield "gzip", "p.tsv.gz", gzip.compress(text), PLAIN
     yield "gzip without its name", "p.tsv", gzip.compress(text), PLAIN
@@ -365,7 +365,7 @@ def packed():
 
 
 def pandas_tables():
-    """What pandas writes, where it is installed."""
+    """Yield files that pandas writes, if it is installed."""
     if importlib.util.find_spec("pandas") is None:
         return
     import pandas
@@ -394,6 +394,6 @@ def pandas_tables():
         stream = io.BytesIO()
         try:
             getattr(frame, f"to_{kind}")(stream)
-        except ImportError:  # of the package that writes it
+        except ImportError:  # the package for this format is missing
             continue
         yield f"to_{kind}", "p.tsv", stream.getvalue(), None, "a Parquet|an Arrow|an Excel|a pickle"

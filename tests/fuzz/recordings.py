@@ -1,4 +1,4 @@
-"""Recordings: damaged WAV and FLAC files, small ones that declare much, any bytes."""
+"""Recordings: damaged WAV and FLAC files, huge declared sizes, any bytes."""
 
 import io
 import random
@@ -11,7 +11,7 @@ import numpy as np
 from fuzz.attack import attack, judged
 from fuzz.served import asked, case_of, equal_rows, strings
 
-ROWS = 16  # of a request
+ROWS = 16  # per request
 LONGEST = 3000  # positions of an `AudioSource`
 NUMBERS = (0, 1, 2, 7, 8, 12, 16, 24, 32, 64, 65, 999, 1000, 8000, 16_000, 44_100, 192_000, 192_001)
 LARGE = (2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1)
@@ -26,19 +26,19 @@ def form(tag=1, channels=1, rate=16_000, bits=16):
 
 
 def wav(data, size=None, between=(), **settings):
-    """Bytes of a WAV file of any numbers, or of content that says it is one."""
+    """Return a WAV file with any settings and content."""
     chunks = b"WAVE" + form(**settings) + b"".join(between) + chunk(b"data", data, size)
     return chunk(b"RIFF", chunks)
 
 
 def tone():
-    """The good recording of every request."""
+    """Return the valid recording that each request contains."""
     wave = 9000 * np.sin(np.arange(2000) / 5)
     return wav(wave.astype("<i2").tobytes(), rate=11_025)
 
 
 def files():
-    """WAV files of all kinds."""
+    """Return WAV files of all kinds."""
     noise = np.random.default_rng(0).integers(0, 256, 1200, np.uint8).tobytes()
     kinds = [(1, 8), (1, 16), (1, 24), (1, 32), (3, 32), (3, 64)]
     odd = [chunk(b"LIST", b"ab")]
@@ -50,22 +50,22 @@ def files():
 
 
 def damaged(chance, files):
-    """Bytes that once were a recording."""
+    """Return a damaged recording."""
     content = bytearray(chance.choice(files))
     kind = chance.randrange(6)
     if kind == 0:
         return chance.randbytes(chance.randrange(60))
     if kind == 1:
         return bytes(content[: chance.randrange(len(content))])
-    if kind == 2:  # a file that goes on with another one
+    if kind == 2:  # continues with another file
         other = chance.choice(files)
         return bytes(content[: chance.randrange(len(content))] + other[chance.randrange(60) :])
-    if kind == 3:  # a form of any numbers
+    if kind == 3:  # a random header
         tag = chance.choice([0, 1, 1, 3, 3, 6, 7, 0xFFFE])
         rate, channels, bits = chance.choice(NUMBERS), *chance.choices(NUMBERS[:12], k=2)
         data = chance.randbytes(chance.randrange(900))
         return wav(data, tag=tag, rate=rate, channels=channels, bits=bits)
-    if kind == 4:  # chunks in any order, whose sizes lie
+    if kind == 4:  # chunks in any order with wrong sizes
         chunks = [form(bits=chance.choice([8, 16, 24])), chunk(b"data", chance.randbytes(99))]
         chunks += [chunk(b"more", bytes(4), chance.choice([*NUMBERS, *LARGE]))]
         chunks += [chunk(b"data", chance.randbytes(50), chance.choice([*NUMBERS, *LARGE]))]
@@ -78,7 +78,7 @@ def damaged(chance, files):
 
 @attack(12, "recordings: damaged files, in the graph", full=10_000, few=20)
 def damaged_recordings(world, count):
-    """A row has the same samples in two batches, and the good one beside it those of its own."""
+    """A row has the same samples in two batches, and a valid one has the same as alone."""
     chance, whole = world.random("recordings"), files()
     contents = [damaged(chance, whole) for _ in range(count)]
     requests = [("serving_default", {"audio_bytes": strings([tone()])})]
@@ -97,7 +97,7 @@ def damaged_recordings(world, count):
 
 
 def _right(row):
-    """A function of (the good row alone, a batch, the batch turned around)."""
+    """Return a check of answers (valid row alone, batch, reversed batch) for a damaged row."""
 
     def right(answers):
         alone, batch, turned = answers
@@ -106,14 +106,14 @@ def _right(row):
         as_alone = np.array_equal(batch["samples"][-1, : len(own)], own)
         as_alone &= batch["lengths"][-1] == alone["lengths"][0]
         fits = 0 <= length <= LONGEST and not samples[160 * length :].any()
-        fits &= bool((np.abs(samples) <= 1000).all())  # which NaN is not
+        fits &= bool((np.abs(samples) <= 1000).all())  # False for NaN
         return as_alone and fits and np.array_equal(samples, turned["samples"][-1 - row])
 
     return right
 
 
 def bombs():
-    """Names, bytes, and the number of positions."""
+    """Yield (name, bytes, number of positions)."""
     noise = np.random.default_rng(0).integers(0, 256, 2**20, np.uint8).tobytes()
     yield "4 GB declared", wav(bytes(320), 2**32 - 1), 1
     yield "4 GB of another chunk", wav(bytes(320), between=[chunk(b"more", b"", 2**32 - 1)]), 0
@@ -128,7 +128,7 @@ def bombs():
 
 @attack(12, "recordings: files that declare or hold much, in the graph", full=9)
 def recording_bombs(world, count):
-    """Beside a good row, which keeps its samples, within 20 seconds and 1.5 GB."""
+    """A valid row next to a bomb keeps its samples, within 20 seconds and 1.5 GB."""
     version = world.made("sound_graph", "fuzz.recordings:write_sound_graph")
     for name, bomb, length in [*bombs()][:count]:
         requests = [
@@ -148,7 +148,7 @@ def recording_bombs(world, count):
 
 @attack(12, "recordings: damaged files, in every signature of a model", full=300)
 def recordings_of_a_model(world, count):
-    """A row gets the same text in a batch as alone, and a score that is a number."""
+    """A row gets the same text in a batch as alone, and a finite score."""
     chance, whole = world.random("transcribed"), files()
     version = world.made("recordings", "fuzz.recordings:write_model") / "1"
     signatures = ("serving_default", "decode_with_alignment", "decode_nbest")
@@ -171,7 +171,7 @@ def recordings_of_a_model(world, count):
 
 @attack(12, "recordings: damaged WAV and FLAC files, in Python", full=2000)
 def recordings_in_python(world, count):
-    """The host makes the same samples of a file as the graph does of its request."""
+    """Python and the graph compute the same samples for a file."""
     step = 200
     for first in range(0, count, step):
         answer = world.heavy.call(
@@ -183,7 +183,7 @@ def recordings_in_python(world, count):
 
 
 def compare_sides(seed, count):
-    """Compare samples of damaged files on the host with those of a graph."""
+    """Compare the samples that Python and a graph compute for damaged files."""
     import soundfile
     import tensorflow as tf
 
@@ -225,7 +225,7 @@ def write_sound_graph(name):
 
 
 def write_model(name):
-    """Write a SavedModel of an untrained pipeline of sound."""
+    """Write a SavedModel of an untrained pipeline for sound."""
     import keras
     from options import new_subwords
 

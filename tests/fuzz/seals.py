@@ -1,4 +1,4 @@
-"""Files that the package reads again: flipped bits, and what is no file in their place."""
+"""Sealed files that the package reads: flipped bits, or pipes, directories and links instead."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from fuzz.attack import attack, judged, nothing
 from fuzz.outcomes import Case, Outcome
 
-SECONDS = 5  # that a reader may take
+SECONDS = 5  # limit for a reader
 KINDS = (
     "run",
     "shards",
@@ -18,8 +18,8 @@ KINDS = (
     "litert",
     "page",
     "onnx",
-)  # of `sealed_files`
-READ_BY_COMMANDS = KINDS[:4]  # at any time of a training
+)  # functions of `sealed_files`
+READ_BY_COMMANDS = KINDS[:4]  # at any time during training
 REPLACED = {
     "a FIFO": os.mkfifo,
     "a directory": os.mkdir,
@@ -33,7 +33,7 @@ REPLACED = {
 
 @attack(4, "runs, checkpoints, shards, caches, pages: one flipped bit, by their readers", full=200)
 def sealed_flips(world, count):
-    """So many flips of each file, or of each page."""
+    """No flipped bit goes unnoticed; `count` bits are flipped in each file, or each page."""
     for kind in KINDS:
         yield from _tried(world, "fuzz.seals:try_flips", kind, count)
 
@@ -49,7 +49,7 @@ def _tried(world, target, kind, count):
 
 
 def told_by(zygote, world, target, *arguments, name, seconds=300):
-    """The cases that a child of a zygote prints by `tell`, and that of the child itself."""
+    """Yield the cases that a child process prints with `tell`, and a case for the child itself."""
     with world.scratch() as directory:
         answer = zygote.call(target, *arguments, directory=directory, seconds=seconds)
     lines = answer.out.decode().splitlines()
@@ -60,7 +60,7 @@ def told_by(zygote, world, target, *arguments, name, seconds=300):
 
 
 def try_flips(kind, count):
-    """Print the outcome, the place and the error of each flip."""
+    """Print the outcome, position and error of each flipped bit."""
     import numpy as np
     import sealed_files
     from sealing import flips
@@ -75,7 +75,7 @@ def try_flips(kind, count):
 
 
 def try_replaced(kind, count):
-    """Print the outcome, the name and the error of each thing that stands in place of a file."""
+    """Print the outcome, name and error of each replacement for a file."""
     import sealed_files
 
     for path, read in getattr(sealed_files, kind)(Path("files")).items():
@@ -88,9 +88,9 @@ def try_replaced(kind, count):
 
 
 def tell(name, call, right=nothing):
-    """Print the outcome of a call: a right result, or an error of one line.
+    """Print the outcome of a call, which should return a correct result or raise a one-line error.
 
-    `right` is a function of the result: True if it is right. By default there is none.
+    `right` is a function that returns whether a result is correct. By default, no result is.
     """
     outcome, detail = Outcome.SILENT, ""
     try:
@@ -115,7 +115,7 @@ def tell(name, call, right=nothing):
 
 @contextlib.contextmanager
 def _limit():
-    """Raise TimeoutError behind `SECONDS`."""
+    """Raise TimeoutError if the block takes longer than `SECONDS`."""
 
     def expire(*_):
         raise TimeoutError

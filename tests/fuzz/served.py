@@ -1,4 +1,4 @@
-"""Requests to SavedModels in TensorFlow's C++ loader: any bytes, any numbers, any shapes."""
+"""Requests of any bytes, values and shapes to SavedModels in TensorFlow's C++ loader."""
 
 import pickle
 
@@ -8,24 +8,24 @@ from fuzz.attack import Case, attack, judged, sample
 from fuzz.outcomes import Outcome
 
 NORMAL = [b"one two", b"three", b"five four one"]
-RESIDENT = 3 * 2**29  # bytes: a third of them is TensorFlow's library
+RESIDENT = 3 * 2**29  # bytes, of which TensorFlow's library uses a third
 EXTREMES = [-(2**31), -1, 0, 1, 2, 3, 47, 48, 10**6, 2**31 - 1]
 
 
 def letters(size):
-    """So many letters without a space, which the toy knows: unknown ones would be one token."""
+    """Return `size` letters of known words without spaces: unknown letters would be one token."""
     return (b"threefourone" * (size // 12 + 1))[:size]
 
 
 def strings(rows):
-    """An object array of bytes."""
+    """Return an object array of bytes."""
     array = np.empty(len(rows), object)
     array[:] = rows
     return array
 
 
 def asked(world, version, requests, seconds=20, memory=4 * 2**30):
-    """`(Answer, answers)` of requests in one child: a dictionary or an error for each."""
+    """Run requests in a child process; return its `Answer`, and a dictionary or error for each."""
     with world.scratch() as directory:
         (directory / "requests").write_bytes(pickle.dumps(requests))
         answer = world.light.call(
@@ -41,27 +41,29 @@ def asked(world, version, requests, seconds=20, memory=4 * 2**30):
 
 
 def case_of(name, answer, answers, right):
-    """The `Case` of some requests: none may fail, since a server merges those of strangers.
+    """Return the `Case` for requests, none of which may fail.
+
+    A server merges requests of different clients, who would all get the error.
 
     Args:
         name: String.
         answer: `Answer` of the process.
         answers: List of dictionaries and errors, or None.
-        right: Function of the answers: True if they are right.
+        right: Function that returns whether answers are correct.
     """
     failed = [one for one in answers or [] if isinstance(one, str)]
     if not failed:
         return judged(name, answer, lambda _: answers is not None and right(answers))
     outcome = Outcome.UNBOUNDED if "OOM" in failed[0] else Outcome.TRACEBACK
     if len(answers) == 1 and "Received:" in failed[0]:
-        outcome = Outcome.REFUSED  # a request that is alone at fault, by the graph's own check
+        outcome = Outcome.REFUSED  # a single request, refused by a check in the graph
     return Case(name, outcome, answer.seconds, answer.memory, failed[0][:300])
 
 
 def equal_rows(rows, alone):
-    """True if each row of a batch has the text of the row that was alone, and its score.
+    """Return whether each row of a batch has the same text and score as the row alone.
 
-    Sums over more positions of padding are rounded otherwise in their last bits.
+    Scores may differ in their last bits, since sums over more padding round differently.
     """
     return all(
         np.array_equal(rows[name][row : row + 1], one[name])
@@ -75,7 +77,7 @@ def equal_rows(rows, alone):
 
 @attack(1, "a long row in a batch of ordinary ones", full=8)
 def long_rows(world, count):
-    """Ordinary rows get the same text as alone, and only a cut row is marked."""
+    """Ordinary rows get the same text as alone, and only a truncated row is marked."""
     long = [
         ("1,000 letters", letters(1000), 1),
         ("10,000 letters", letters(10_000), 1),
@@ -110,7 +112,7 @@ def worst_batches(world, count):
 
 
 def random_text(random):
-    """Any bytes, any characters, or words of the toy between special ones."""
+    """Return random text: any bytes, any characters, or words of the toy task and special ones."""
     words = [b"one", b"two", b" ", b"\0", "▁☃".encode(), b"</s>", b"<pad>", b"\xff", b"\n"]
     letters = "".join(chr(random.randrange(1, 0xD800)) for _ in range(random.randrange(12)))
     return random.choice(
@@ -140,7 +142,7 @@ def any_bytes(world, count):
 
 
 def _well_formed(answers):
-    """True if texts are UTF-8 and scores are numbers."""
+    """Return whether texts are valid UTF-8 and scores are finite."""
     for answer in answers:
         for name, value in answer.items():
             if name.startswith("translation"):
@@ -152,7 +154,7 @@ def _well_formed(answers):
 
 
 def random_ids(random):
-    """Arguments of `decode_ids`: any numbers, and a length for each row."""
+    """Return arguments of `decode_ids`: any ids, and any length for each row."""
     rows, columns = random.randrange(1, 5), random.randrange(0, 9)
     ids = [[random.choice(EXTREMES) for _ in range(columns)] for _ in range(rows)]
     lengths = [random.choice([*EXTREMES, columns]) for _ in range(rows)]
@@ -172,7 +174,7 @@ def any_ids(world, count):
 
 @attack(10, "empty batches, and arguments of different lengths, in every signature", full=100)
 def shapes(world, count):
-    """Rows that are not whole are refused or masked: no row gets the numbers of another."""
+    """Incomplete rows are refused or masked: no row gets values of another row."""
     text = [(name, {"text": strings([])}) for name in TEXT_SIGNATURES]
     for sources, targets in ((0, 0), (0, 1), (1, 2), (2, 1)):
         pair = {"text": strings([b"one"] * sources), "target": strings([b"eins"] * targets)}
@@ -196,13 +198,13 @@ SHAPES = [(0, 0, 0), (0, 3, 0), (2, 3, 2), (2, 3, 1), (1, 3, 2), (3, 0, 3), (3, 
 
 
 def ids_of(rows, columns, lengths, name="source"):
-    """Arguments of ids `(rows, columns)` with so many lengths."""
+    """Return ids `(rows, columns)` and `(lengths,)` lengths as arguments of a request."""
     ids = np.full((rows, columns), 5, np.int32)
     return {name: ids, f"{name}_length": np.full(lengths, 2, np.int32)}
 
 
 def _shape_case(request, answer, found):
-    """A request of one client: an answer of as many rows, or one error if the lengths differ."""
+    """Return the `Case` for a request, which gets as many rows, or an error if lengths differ."""
     signature, arguments = request
     sizes = {len(value) for value in arguments.values()}
     name = f"{signature} { ({key: value.shape for key, value in arguments.items()}) }"

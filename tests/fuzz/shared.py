@@ -1,4 +1,4 @@
-"""Models that threads share, and the processes that commands start."""
+"""Models shared by threads, and processes started by commands."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ PROGRAM = "import sys; del sys.path[0]; from keras_bahdanau.cli import main; mai
 
 @attack(11, "8 threads, 2,000 calls, on one model; a fork after use, and pickle", full=4)
 def shared_models(world, count):
-    """The texts are those of one thread; a fork answers or says in one line what to do."""
+    """Threads get the same texts as a single one; a fork answers or raises a one-line error."""
     paths = [world.litert, world.run / "translator.keras"]
     cases = [("threads", path) for path in paths] + [("copies", path) for path in paths]
     for name, path in cases[:count]:
@@ -40,7 +40,7 @@ def _loaded(path):
 
 
 def threads(path):
-    """Print "right" if 8 threads get the texts of one."""
+    """Print "right" if 8 threads get the same texts as a single one."""
     from concurrent.futures import ThreadPoolExecutor
 
     translator = _loaded(path)
@@ -55,7 +55,7 @@ def threads(path):
 
 
 def copies(path):
-    """Print "right" if a fork answers as its parent or refuses in one line, as pickle does."""
+    """Print "right" if a fork answers like its parent or raises a one-line error; so must pickling."""
     import multiprocessing
     import pickle
 
@@ -87,7 +87,7 @@ def _is_clear(text):
 
 @attack(11, "commands in a directory of modules with the names of Python's own", full=3)
 def planted_modules(world, count):
-    """None of them runs, in the command or in a process that it starts."""
+    """No planted module runs in a command or in a process that it starts."""
     run = ("train", "good.en", "good.de", "--out", "new", *TINY.split())
     commands = [
         (
@@ -125,7 +125,7 @@ def planted_modules(world, count):
 
 @attack(11, "kill -9 of a command with workers", full=2)
 def killed_parents(world, count):
-    """The workers end within thirty seconds, even if other work slows their imports."""
+    """The workers exit within 30 seconds, even if a busy machine slows down their imports."""
     many = TINY.replace("--epochs 1", "--epochs 10000 --patience 10000")
     commands = [
         ("train", "good.en", "good.de", "--out", "new", "--workers", "2", *many.split()),
@@ -147,7 +147,7 @@ def killed_parents(world, count):
             while len(workers) < 2 and parent.poll() is None and time.monotonic() < until:
                 time.sleep(0.1)
                 workers = _children_of(parent.pid)
-            time.sleep(5)  # they are at work
+            time.sleep(5)  # until they have started their work
             parent.kill()
             parent.wait()
             until = time.monotonic() + 30

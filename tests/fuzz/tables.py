@@ -1,4 +1,4 @@
-"""Tables that are mutated: columns found and given, features, counts, answers, bytes, gzip."""
+"""Mutated tables, with inferred and given columns, features, counts, answers and gzip."""
 
 import gzip
 import pickle
@@ -6,7 +6,7 @@ import pickle
 from fuzz.attack import attack
 from fuzz.outcomes import judged_call
 
-ROUNDS = 500  # tables that one child reads
+ROUNDS = 500  # tables per child process
 NAMES = ("source", "target", "features", "count", "-")
 WORDS = ["walk", "mannerheim", "м а н", "V;PST", "N|PL", "Case=Nom", "2", "0.5", "x; y", "", " "]
 STRANGE = ["\u0301", "\u200b", "\u2028", "\x85", "\x0b", "\r", "\ufeff", "\u00a0", "▁", "☃"]
@@ -17,7 +17,7 @@ SEPARATORS = [*[None] * 6, ";", ";", "; ", "\t", "", " ", "☃", ";" * 5000, "\t
 
 
 def random_cell(random):
-    """A cell as it is published, or of strange characters, or a very long one."""
+    """Return a random cell: a typical one, one of unusual characters, or a very long one."""
     kind = random.randrange(60)
     if kind < 48:
         return random.choice(WORDS)
@@ -27,7 +27,7 @@ def random_cell(random):
 
 
 def random_columns(random, width):
-    """Names of columns: none, so many, or others."""
+    """Return random names of columns: None, valid ones for the width, or wrong ones."""
     kind = random.randrange(10)
     if kind < 4:
         return None
@@ -40,7 +40,7 @@ def random_columns(random, width):
 
 
 def random_table(random, width):
-    """Bytes of a table, most of whose lines have so many cells."""
+    """Return the bytes of a random table; most of its lines have `width` cells."""
     form = random.choice([None, "count", "features", "many"])
     lines = []
     for number in range(random.choice([0, 1, 2, 5, 40])):
@@ -49,7 +49,7 @@ def random_table(random, width):
             cells[-1] = str(random.randrange(99))
         elif form == "features":
             cells[-1] = random.choice(["V;PST", "N;PL;DAT", "Case=Nom|Number=Sing", "ADJ"])
-        elif form == "many":  # more features than a table may have
+        elif form == "many":  # more features than allowed
             cells[-1] = ";".join(f"F{number * 40 + one}" for one in range(40))
         if not random.randrange(100):
             cells = cells[: random.randrange(width + 1)] + [""] * random.randrange(2)
@@ -59,7 +59,7 @@ def random_table(random, width):
 
 
 def mutated(random, content):
-    """The bytes as they are, or with some of them changed, cut off or broken."""
+    """Return the content unchanged, replaced by random bytes, cut short, or with broken bytes."""
     content = bytearray(content)
     kind = random.randrange(10)
     if kind == 0:
@@ -74,7 +74,7 @@ def mutated(random, content):
 
 
 def random_case(random):
-    """(name of a file, its bytes, columns, separator of answers)."""
+    """Return a random (file name, bytes, columns, separator of answers)."""
     width = random.choice([2, 2, 2, 3, 3, 3, 3, 4])
     content = mutated(random, random_table(random, width))
     name = "table.tsv"
@@ -87,7 +87,7 @@ def random_case(random):
 
 @attack(9, "tables: mutated cells, columns, features, answers, bytes and gzip", full=10_000, few=40)
 def mutated_tables(world, count):
-    """Pairs and symbols are those of a simple reading of the table, or a short line refuses it."""
+    """Pairs and symbols equal those of a simple reader, or a short line refuses the table."""
     random = world.random("tables")
     cases = [random_case(random) for _ in range(count)]
     for first in range(0, count, ROUNDS):
@@ -106,7 +106,7 @@ def mutated_tables(world, count):
 
 
 def _right(case, found):
-    """True if a result is that of the table, read without any care."""
+    """Return whether a result equals that of a simple reader without checks."""
     name, content, columns, separator = case
     pairs, symbols, told = found
     content = gzip.decompress(content) if name.endswith(".gz") else content

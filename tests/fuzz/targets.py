@@ -1,4 +1,4 @@
-"""Functions that a zygote runs in a child: the public entries of the package."""
+"""Entry points of the package as functions that a zygote runs in a child process."""
 
 import importlib.util
 import json
@@ -10,15 +10,15 @@ import sys
 import time
 from pathlib import Path
 
-REACHED = 99  # exit code of a command that accepts its input and would load TensorFlow now
+REACHED = 99  # exit code of a command whose input passed all checks before TensorFlow is imported
 
 
 class _Reached(BaseException):
-    """The command would load TensorFlow now."""
+    """Raised when a command is about to import TensorFlow."""
 
 
 class _Barrier:
-    """Finder of modules that lets nobody load TensorFlow or Keras."""
+    """Module finder that prevents imports of TensorFlow and Keras."""
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("keras", "tensorflow", "tensorflow_text"):
@@ -26,14 +26,14 @@ class _Barrier:
 
 
 def command(*arguments):
-    """`keras-bahdanau ARGUMENTS`."""
+    """Run `keras-bahdanau ARGUMENTS`."""
     from keras_bahdanau.cli import main
 
     main(list(arguments))
 
 
 def command_until_tensorflow(*arguments):
-    """The same up to the point at which all checks that are cheap are done."""
+    """Run `keras-bahdanau ARGUMENTS` until it imports TensorFlow, after all cheap checks."""
     sys.meta_path.insert(0, _Barrier())
     try:
         command(*arguments)
@@ -42,7 +42,7 @@ def command_until_tensorflow(*arguments):
 
 
 def command_without_children(*arguments):
-    """The same, and an error if a process that it has started runs on."""
+    """Run `keras-bahdanau ARGUMENTS`; raise an error if child processes keep running."""
     try:
         command(*arguments)
     finally:
@@ -54,32 +54,32 @@ def command_without_children(*arguments):
 
 
 def _children():
-    """The numbers of the processes that this one has started, but those that have ended."""
+    """Return the ids of the child processes that are still running."""
     lists = Path("/proc/self/task").glob("*/children")
     numbers = [number for path in lists for number in path.read_text().split()]
     return [number for number in numbers if ") Z" not in Path(f"/proc/{number}/stat").read_text()]
 
 
 def command_on_small_disk(size, *arguments):
-    """The same where no file can be longer than so many bytes."""
+    """Run `keras-bahdanau ARGUMENTS` while no file can grow beyond `size` bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     command(*arguments)
 
 
 def _exported(*names):
-    """Path of a file of `export/`, beside the package that is attacked."""
+    """Return the path of a file in `export/` next to the attacked package."""
     package = importlib.util.find_spec("keras_bahdanau").submodule_search_locations[0]
     return os.fspath(Path(package).parent.joinpath("export", *names))
 
 
 def on_device(*arguments):
-    """`python export/on_device/translate.py ARGUMENTS`."""
+    """Run `python export/on_device/translate.py ARGUMENTS`."""
     _program("on_device", "translate.py", arguments)
 
 
 def client(name, *arguments):
-    """`python export/tf_serving/NAME ARGUMENTS`."""
+    """Run `python export/tf_serving/NAME ARGUMENTS`."""
     _program("tf_serving", name, arguments)
 
 
@@ -91,7 +91,7 @@ def _program(directory, name, arguments):
 
 
 def on_device_frames(path, features):
-    """`OnDevicePipeline.decode` of frames in an .npz file; an error of its own is a refusal."""
+    """Call `OnDevicePipeline.decode` with the frames in an .npz file; its errors are refusals."""
     import numpy as np
 
     from keras_bahdanau.exporters import OnDevicePipeline
@@ -108,7 +108,7 @@ def on_device_frames(path, features):
 
 
 def frames_in_python(shape, kind, value):
-    """`Pipeline.decode` of one array of frames; an error of its own is a refusal."""
+    """Call `Pipeline.decode` with an array of frames; the package's own errors are refusals."""
     import numpy as np
     from frames import new_frames_pipeline
 
@@ -126,12 +126,13 @@ def frames_in_python(shape, kind, value):
 
 
 def served(version, requests, answers):
-    """Requests one by one through TensorFlow's C++ loader: an answer or an error for each.
+    """Run requests one at a time in TensorFlow's C++ loader.
 
     Args:
         version: Path of a SavedModel.
-        requests: Path of a pickle of a list of `(signature, {argument: array})`.
-        answers: Path of the pickle to write, of dictionaries and of strings, the errors.
+        requests: Path of a pickle: a list of `(signature, {argument: array})`.
+        answers: Path of the pickle to write: for each request, a dictionary or the error as a
+            string.
     """
     import pickle
 
@@ -148,11 +149,11 @@ def served(version, requests, answers):
 
 
 def tables(cases, answers):
-    """`read_table` of many tables, each in a file: what `asked` gives for each.
+    """Call `read_table` on many tables.
 
     Args:
-        cases: Path of a pickle of a list of (name, bytes, columns, separator of answers).
-        answers: Path of the pickle to write.
+        cases: Path of a pickle: a list of (name, bytes, columns, separator of answers).
+        answers: Path of the pickle to write: for each table, the result of `asked`.
     """
     import pickle
 
@@ -168,13 +169,13 @@ def tables(cases, answers):
 
 
 def prefixes(path, cases, answers):
-    """The best texts of a model's file that begin with a prefix, for many of them.
+    """Complete many prefixes with a model: find the best texts that begin with each of them.
 
     Args:
         path: Path of the model.
-        cases: Path of a pickle of a list of (sentence, prefix).
-        answers: Path of the pickle to write: of each what `asked` gives, of (source tokens,
-            tokens of the prefix, [(target tokens, score)]).
+        cases: Path of a pickle: a list of (sentence, prefix).
+        answers: Path of the pickle to write: for each case, the result of `asked` for (source
+            tokens, tokens of the prefix, [(target tokens, score)]).
     """
     import pickle
 
@@ -199,7 +200,10 @@ def prefixes(path, cases, answers):
 
 
 def asked(function, *arguments):
-    """("result" or the name of an error, the result or its text, seconds of the processor)."""
+    """Call a function; return (kind, found, seconds of processor time).
+
+    They are "result" and the result, or an error's class name and message.
+    """
     began = time.process_time()
     try:
         kind, found = "result", function(*arguments)

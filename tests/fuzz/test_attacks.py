@@ -1,4 +1,4 @@
-"""No attack ends in a traceback, a wrong answer without a word, or without bound."""
+"""No attack ends in a traceback, a silent wrong answer, or unbounded time or memory."""
 
 import pytest
 
@@ -12,7 +12,7 @@ QUICK = [name for name, attack in ATTACKS.items() if attack.few]
 
 @pytest.fixture(scope="module")
 def made(toy_translator, toy_saved_model, toy_ids_model, toy_litert, tmp_path_factory):
-    """The models of the other tests, as a `World` takes them."""
+    """The models of other tests, as arguments of `World`."""
     run = tmp_path_factory.mktemp("run")
     toy_translator.save(run / "translator.keras")
     image_graph = tmp_path_factory.mktemp("images") / "graph"
@@ -41,7 +41,7 @@ def world(tmp_path_factory):
 
 
 def bad(cases):
-    """The cases that end badly; there must be some cases, or nothing was tried."""
+    """Return the cases that neither survived nor were refused; assert that there are any cases."""
     cases = list(cases)
     assert cases
     return [case for case in cases if case.outcome not in GOOD]

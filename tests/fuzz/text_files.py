@@ -1,4 +1,4 @@
-"""Files that are not text, damaged or endless ones, wherever a command reads lines."""
+"""Files that aren't text, damaged files and endless files, wherever a command reads lines."""
 
 import contextlib
 import gzip
@@ -15,18 +15,18 @@ from fuzz.targets import REACHED
 from fuzz.world import CHECKS, COMMAND
 
 TEXT = "one two\nthree\nfour\n"
-LINES = 155  # of good.en and good.de
+LINES = 155  # in good.en and good.de
 
 EMPTY = ("empty", "empty gzip", "/dev/null")
 
 
 def bomb():
-    """A gzip file of 4 MB that unfolds to 4 GB: a file can have many members."""
+    """Return a gzip file of 4 MB with many members, which expands to 4 GB."""
     return gzip.compress(b"one\n" * 2**22) * 256
 
 
 def contents():
-    """(name, ending, bytes or maker of a path, True if it may be accepted)."""
+    """Return a list of (name, extension, bytes or function of a path, whether it is acceptable)."""
     good = gzip.compress(TEXT.encode() * 50)
     return [
         ("UTF-16 with mark", "", TEXT.encode("utf-16"), False),
@@ -61,7 +61,7 @@ def contents():
 
 def _socket(path):
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as one:
-        one.bind(os.path.relpath(path))  # a short name: it may have 100 letters
+        one.bind(os.path.relpath(path))  # shorter: a socket's path has at most 100 letters
 
 
 ROLES = {
@@ -82,7 +82,7 @@ ROLES = {
 @attack(9, "files that are no text, in every role", full=297, few=8)
 def files_that_are_no_text(world, count):
     rows = [(content, role) for content in contents() for role in ROLES]
-    if world.quick:  # a FIFO is waited for
+    if world.quick:  # reading from a FIFO blocks
         rows = [row for row in rows if not row[0][0].startswith("FIFO")]
     for (name, ending, content, accepted), role in sample(world.random("files"), rows, count):
         with world.scratch() as directory:
@@ -91,12 +91,12 @@ def files_that_are_no_text(world, count):
                 content(path)
             else:
                 path.write_bytes(content)
-            empty = role == "translate" and name in EMPTY  # which no lines are an answer to
+            empty = role == "translate" and name in EMPTY  # the answer has no lines
             yield checked(world, directory, f"{name}: {role}", ROLES[role], accepted or empty)
 
 
 def checked(world, directory, name, line, accepted):
-    """The `Case` of the checks of a command; without a refusal it is silent, unless accepted."""
+    """Run a command's checks; return the `Case`, which is silent if the file should be refused."""
     path = next(directory.glob("file*"))
     line = line.replace("RUN", str(world.run)).replace("FILE", str(path))
     line = line.replace("good.", f"{world.files}/good.")
@@ -104,14 +104,14 @@ def checked(world, directory, name, line, accepted):
 
 
 def _checks(world, directory, line):
-    """The `Answer` of the checks of a command, with exit code 0 if they let it go."""
+    """Run a command's checks; return the `Answer`, with exit code 0 if they pass."""
     limits = {"seconds": 10, "memory": 2**31, "patience": 15}
     answer = world.light.call(CHECKS, *line.split(), directory=directory, **limits)
     return answer._replace(code=0) if answer.code == REACHED else answer
 
 
 def drawn(strategy, count):
-    """So many examples of a strategy of Hypothesis, the same in each run."""
+    """Return `count` examples of a Hypothesis strategy, the same in each run."""
     found = []
 
     @settings(
@@ -141,7 +141,7 @@ LINK = re.compile(r"[0-9]+[-?][0-9]+")
 
 @attack(9, "alignments of random signs", full=300, few=4)
 def random_alignments(world, count):
-    """Accepted where each word is a link in Pharaoh form, refused elsewhere."""
+    """Alignments are accepted only if each word is a link in Pharaoh format."""
     for lines in drawn(LINKS, count):
         with world.scratch() as directory:
             (directory / "links").write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -157,7 +157,7 @@ SENTENCES = st.lists(st.text(max_size=30) | st.sampled_from(["one two", ""]), ma
 
 @attack(9, "random lines on standard input of translate", full=40)
 def random_lines(world, count):
-    """Each line of text gives a line; what is no text is refused."""
+    """Each line of text gives a line of output; other bytes are refused."""
     lines = drawn(SENTENCES, count // 2)
     inputs = ["".join(f"{one}\n" for one in some).encode("utf-8", "replace") for some in lines]
     for data in inputs + drawn(st.binary(max_size=60), count - count // 2):
@@ -171,7 +171,7 @@ def random_lines(world, count):
 
 @attack(1, "translate: one very long line between short ones", full=6)
 def long_lines(world, count):
-    """The other lines keep their answers, and standard error names the long one."""
+    """Other lines keep their answers, and standard error names the long one."""
     cases = [
         ("1 MB of letters", letters(10**6), world.run),
         ("1 MB of words", b"one " * 250_000, world.run),

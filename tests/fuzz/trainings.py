@@ -1,4 +1,4 @@
-"""Trainings that diverge, collide, are cut, or run out of disk; and draws that must repeat."""
+"""Training runs that diverge, collide or fill the disk, damaged runs, and reproducible samples."""
 
 import json
 import os
@@ -20,14 +20,14 @@ TRAIN = ("train", "good.en", "good.de", "--out", "new", *TINY.split())
 
 
 def files_in(world, directory):
-    """Put the text files there."""
+    """Copy the text files to a directory."""
     for file in world.files.iterdir():
         shutil.copy(file, directory)
 
 
 @attack(3, "trainings that diverge", full=3)
 def divergence(world, count):
-    """No NaN is called best, none is saved, and all JSON is JSON."""
+    """NaN is never the best score, is never saved, and never makes JSON invalid."""
     lines = ["--learning-rate 1000 --optimizer sgd --clip-norm 1e9", "--learning-rate 1e9"]
     lines += ["--learning-rate 1e6 --clip-norm 1e9 --optimizer sgd", "--l2 1e9 --optimizer sgd"]
     for line in lines[:count]:
@@ -43,7 +43,7 @@ def divergence(world, count):
 
 
 def _is_sound(run):
-    """True if the history is JSON, and all weights that are saved are finite."""
+    """Return whether the JSON files are valid and all saved weights are finite."""
     import h5py
     import numpy as np
 
@@ -69,7 +69,10 @@ def _is_sound(run):
 
 @attack(5, "a disk that is full at any byte of a training", full=5)
 def full_disk(world, count):
-    """One line, and no half of a file: `run.json` has 0.65 MB, and a checkpoint 1.6 MB."""
+    """The error is one line, and no unfinished file is left.
+
+    `run.json` has 0.65 MB and a checkpoint 1.6 MB.
+    """
     for size in (100, 500_000, 800_000, 1_200_000, 1_500_000)[:count]:
         with world.scratch() as directory:
             files_in(world, directory)
@@ -82,7 +85,7 @@ def full_disk(world, count):
 
 @attack(3, "a run whose files are damaged", full=40, few=10)
 def damaged_runs(world, count):
-    """The training does not go on from what is not its own."""
+    """Training doesn't resume from damaged files."""
     random = world.random("runs")
     names = ("run.json", "checkpoint.weights.h5")
     raw = (b"", b"null", b"[]", b"{}", b"[" * 100_000, b"\xff", b"NaN", b'{"options": 1}')
@@ -151,7 +154,7 @@ def sampled_batches(world, count):
 
 
 def together(world, directory, *lines):
-    """The `Answer` of each of several commands that run at the same time, cold."""
+    """Run several commands at the same time in new processes; return the completed processes."""
     ended = [None] * len(lines)
 
     def run(place):
@@ -173,7 +176,7 @@ def together(world, directory, *lines):
 
 @attack(8, "two trainings in one directory, two exports to one model", full=2)
 def two_owners(world, count):
-    """One training goes on and the other is refused; two exports get two numbers."""
+    """One training run continues and the other is refused; two exports get different versions."""
     with world.scratch() as directory:
         files_in(world, directory)
         first, second = together(world, directory, TRAIN, TRAIN)

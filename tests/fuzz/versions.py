@@ -1,4 +1,4 @@
-"""`check` of damaged SavedModels and .tflite files, and of what is none."""
+"""`check` on damaged SavedModels and .tflite files, and on other things in their place."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from fuzz.world import COMMAND
 
 
 def found(world, path, name, allowed=nothing):
-    """The `Case` of `check`, which prints its findings and ends with exit code 1."""
+    """Return the `Case` for `check`, whose findings with exit code 1 count as a refusal."""
     answer = world.heavy.call(COMMAND, "check", str(path), directory=path.parent, patience=40)
     if answer.code == 1 and answer.out.strip() and not answer.err:
         answer = answer._replace(err=answer.out.decode().splitlines()[0])
@@ -18,12 +18,12 @@ def found(world, path, name, allowed=nothing):
 
 
 def _says_so(answer):
-    """True for a version that passes, with the word that it has no card to compare with."""
+    """Return whether the output says that the version has no card to compare with."""
     return b"no card" in answer.out.lower()
 
 
 def _damaged(world, damage, name, allowed=nothing):
-    """The `Case` of a copy of a version that a function has damaged."""
+    """Return the `Case` for a copy of a version that `damage` has changed."""
     with world.scratch() as directory:
         version = directory / "translator" / "1"
         shutil.copytree(world.saved_model, version)
@@ -57,7 +57,7 @@ def litert_checks(world, count):
 
 @attack(5, "`check` of malformed cards", full=60)
 def checked_cards(world, count):
-    """No card that differs from the one that was written may pass."""
+    """No card that differs from the original may pass."""
     card = world.saved_model / "assets.extra" / "card.json"
     for name, content in sample(world.random("cards"), cards_of(card.read_bytes()), count // 2):
         path = os.path.join("assets.extra", "card.json")
@@ -114,7 +114,7 @@ def _after(tf, operation, text):
 
 
 def write_graph(name):
-    """Write a SavedModel with one signature, which does more than it should, to `model/1`."""
+    """Write a SavedModel to `model/1` whose signature does something that `check` must report."""
     import tensorflow as tf
 
     module = tf.Module()

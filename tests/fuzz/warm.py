@@ -1,4 +1,4 @@
-"""Loaded by a zygote: a command that is refused, for all that a parser loads late."""
+"""Imported by a zygote: runs a command that fails, to load what the parser imports lazily."""
 
 from keras_bahdanau import cli
 

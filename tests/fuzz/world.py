@@ -1,4 +1,4 @@
-"""The models, files and zygotes of the attacks, each made when the first attack asks for it."""
+"""The models, files and zygotes for the attacks, created when an attack first needs them."""
 
 import contextlib
 import functools
@@ -20,16 +20,17 @@ LIGHT = ("fuzz.warm", "keras_bahdanau.training.run", "numpy", "sacrebleu.metrics
 HEAVY = (*LIGHT, "keras_bahdanau.pipelines.tasks", "keras_bahdanau.exporters.all_formats")
 COMMAND, CHECKS = "fuzz.targets:command", "fuzz.targets:command_until_tensorflow"
 SEED = 15
-MAKING = threading.RLock()  # what several worlds of one directory share is made once
+MAKING = threading.RLock()  # worlds may share a directory
 
 
 class World:
-    """What is attacked, and the tools.
+    """The targets and tools of the attacks.
 
     Args:
-        directory: Path to work in.
-        quick: True to load no TensorFlow: what passes all checks before that has survived.
-        **made: Paths of models that there are already, by the names of the properties below.
+        directory: Path of the working directory.
+        quick: Boolean. Whether a case has survived once it passes all checks before TensorFlow
+            would be imported, which then isn't.
+        **made: Paths of existing models, by the names of the properties below.
     """
 
     def __init__(self, directory, quick=False, **made):
@@ -45,12 +46,12 @@ class World:
 
     @functools.cached_property
     def light(self):
-        """Zygote without TensorFlow."""
+        """A zygote without TensorFlow."""
         return self._stack.enter_context(Zygote(*LIGHT))
 
     @functools.cached_property
     def heavy(self):
-        """Zygote with TensorFlow."""
+        """A zygote with TensorFlow."""
         return self._stack.enter_context(Zygote(*HEAVY))
 
     def close(self):
@@ -58,23 +59,23 @@ class World:
         self._stack.close()
 
     def random(self, name):
-        """The generator of an attack: the same in every run."""
+        """Return the random generator of an attack, with the same seed in every run."""
         return random.Random(f"{SEED} {name}")
 
     @contextlib.contextmanager
     def scratch(self):
-        """An empty directory that goes away."""
+        """Create an empty directory for the duration of the block."""
         with tempfile.TemporaryDirectory(dir=self.directory) as path:
             yield Path(path)
 
     @functools.cached_property
     def run(self):
-        """Directory of a training that has learnt a little."""
+        """Directory of a training run whose model has learned a little."""
         return self._trained("run", f"{TOY} --epochs 25")
 
     @functools.cached_property
     def words(self):
-        """The same with words as tokens."""
+        """Directory of a training run with words as tokens."""
         kinds = "--source-model-type word --target-model-type word"
         return self._trained("words", f"{TOY} {kinds} --epochs 25")
 
@@ -85,7 +86,7 @@ class World:
 
     @functools.cached_property
     def ids_model(self):
-        """Path of version 1 of a SavedModel of ids."""
+        """Path of version 1 of a SavedModel for ids."""
         return self._exported("saved-model-ids", "ids") / "1"
 
     @functools.cached_property
@@ -95,22 +96,22 @@ class World:
 
     @functools.cached_property
     def litert(self):
-        """Path of a .tflite file for 24 tokens."""
+        """Path of a .tflite file for up to 24 tokens."""
         return self._exported("litert", "toy.tflite", options="--max-source-length 24")
 
     @functools.cached_property
     def onnx(self):
-        """Path of an .onnx file for 24 tokens."""
+        """Path of an .onnx file for up to 24 tokens."""
         return self._exported("onnx", "toy.onnx", options="--max-source-length 24")
 
     @functools.cached_property
     def arrays(self):
-        """Directory of .tflite files of Keras models: see `fuzz.array_files.write_files`."""
+        """Directory of exported Keras models; see `fuzz.array_files.write_files`."""
         return self.made("arrays", "fuzz.array_files:write_files")
 
     @functools.cached_property
     def frames(self):
-        """Directory of artefacts of frames: `saved/1` and `frames.tflite`."""
+        """Directory of artefacts for frames: `saved/1` and `frames.tflite`."""
         path = self.directory / "frames"
         with MAKING:
             if not path.exists():
@@ -120,22 +121,22 @@ class World:
 
     @functools.cached_property
     def image_graph(self):
-        """Path of a SavedModel from the bytes of images to their features."""
+        """Path of a SavedModel that converts the bytes of images to features."""
         return self.made("image_graph", "fuzz.world:write_image_graph")
 
     @functools.cached_property
     def images(self):
-        """Directory of a SavedModel that reads images: `1`."""
+        """Directory of a SavedModel that reads images, in version `1`."""
         return self.made("images", "fuzz.world:write_images")
 
     @functools.cached_property
     def image_files(self):
-        """List of bytes of PNG and JPEG files of several kinds."""
+        """List of PNG and JPEG files of several kinds, as bytes."""
         return [content for _, content in self._image_files("files")]
 
     @functools.cached_property
     def image_bombs(self):
-        """List of names and bytes of JPEG files that declare or unfold to much."""
+        """List of (name, bytes) of JPEG files with a huge size, declared or after decompression."""
         return self._image_files("bombs")
 
     def _image_files(self, kind):
@@ -148,7 +149,7 @@ class World:
         return pickle.loads(path.read_bytes())
 
     def made(self, name, writer):
-        """Path that a function, given as "module:function", writes once."""
+        """Return a path; the function `writer`, given as "module:function", creates it once."""
         path = self.directory / name
         with MAKING:
             if not path.exists():
@@ -182,7 +183,7 @@ class World:
 
 
 def write_frames():
-    """Write the artefacts of an untrained pipeline of frames into the current directory."""
+    """Write the artefacts of an untrained pipeline for frames to the current directory."""
     from frames import new_frames_pipeline
 
     from keras_bahdanau import export_litert, export_saved_model
@@ -193,7 +194,7 @@ def write_frames():
 
 
 def image_source():
-    """The source of the attacks on images."""
+    """Return the source for attacks with images."""
     from keras_bahdanau.sources import ImageSource
 
     return ImageSource(16, 48)
@@ -213,7 +214,7 @@ def write_image_graph(name):
 
 
 def write_images(name):
-    """Write a SavedModel of an untrained pipeline of images."""
+    """Write a SavedModel of an untrained pipeline for images."""
     import keras
     from options import new_subwords
 
@@ -230,7 +231,7 @@ def write_images(name):
 
 
 def write_image_files(kind):
-    """Write a pickle of names and bytes of images, by a library that is not TensorFlow's."""
+    """Write a pickle of (name, bytes) of images, encoded by Pillow instead of TensorFlow."""
     import io
     import struct
 

@@ -1,6 +1,6 @@
-"""A process that has loaded what is slow, and forks itself for each case, under limits.
+"""A process that has imported slow modules and forks a child with limits for each case.
 
-A case can crash, hang or eat memory, and leaves nothing behind in the process of the tests.
+A case can crash, hang or exhaust its memory without affecting the test process.
 """
 
 import contextlib
@@ -22,10 +22,10 @@ TESTS = Path(__file__).parents[1]
 
 
 class Zygote:
-    """The parent's side: calls of functions, each in a child of its own.
+    """The parent's interface: calls functions in separate child processes.
 
     Args:
-        modules: Names of the modules to load before the first fork.
+        modules: Strings. Names of the modules to import before the first fork.
     """
 
     def __init__(self, *modules):
@@ -54,16 +54,16 @@ class Zygote:
         memory=3 * 2**30,
         patience=None,
     ):
-        """Run `target`, a "module:function", and return its `Answer`.
+        """Run a function in a child process, and return its `Answer`.
 
         Args:
-            target: String. What the function returns is the exit code.
-            *arguments: What JSON holds.
-            directory: Path of the current directory of the function.
-            stdin: Bytes of its standard input.
-            seconds: Number, the limit of processor time.
-            memory: Integer, the limit of bytes beyond those of the zygote.
-            patience: Number, the limit of time; five times that of processor time by default.
+            target: String. A "module:function" whose result is the exit code.
+            *arguments: Arguments that can be converted to JSON.
+            directory: Path of the function's current directory.
+            stdin: Bytes. Standard input.
+            seconds: Float. The limit of processor time.
+            memory: Integer. The limit of memory in bytes, in addition to the zygote's.
+            patience: Float. The limit of elapsed time; by default, five times `seconds`.
         """
         before = _state(directory)
         with tempfile.TemporaryDirectory() as scratch:
@@ -80,7 +80,7 @@ class Zygote:
         return Answer(out=out, err=err.decode("utf-8", "replace"), left=left, **ended)
 
     def close(self):
-        """End it."""
+        """End the process."""
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -93,7 +93,7 @@ class Zygote:
 
 
 def _state(directory):
-    """Dictionary from the name of each file under a directory to its size and time."""
+    """Return a dictionary from each file under a directory to its size and modification time."""
     state = {}
     for path in Path(directory).rglob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -110,7 +110,7 @@ def _serve(modules):
 
 
 def _ended(target, arguments, directory, paths, seconds, memory, patience):
-    """Fork, wait, and describe the end of the child."""
+    """Fork, wait for the child, and return how it ended."""
     began, expired = time.monotonic(), []
     child = os.fork()
     if not child:
@@ -125,7 +125,7 @@ def _ended(target, arguments, directory, paths, seconds, memory, patience):
     _, status, usage = os.wait4(child, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # what it has started and left
+        os.killpg(child, signal.SIGKILL)  # processes that it has left running
     code = os.waitstatus_to_exitcode(status)
     spent = usage.ru_utime + usage.ru_stime
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -138,7 +138,7 @@ def _ended(target, arguments, directory, paths, seconds, memory, patience):
 
 
 def _become(target, arguments, directory, paths, seconds, memory):
-    """The child: limits, files in place of the terminal, the call, and the end."""
+    """In the child: redirect the standard streams, set limits, call the function and exit."""
     code = 1
     try:
         os.setsid()

@@ -204,7 +204,7 @@ def test_only_some_methods_and_paths_reach_the_server(ports, method, path, statu
 @pytest.mark.slow
 def test_a_compressed_body_is_refused(ports):
     body = json.dumps({"instances": ["five"]}).encode()
-    assert ask(ports[1], body, headers={"Content-Encoding": "gzip"})[0] == 200  # it isn't compressed
+    assert ask(ports[1], body, headers={"Content-Encoding": "gzip"})[0] == 200  # uncompressed
     assert ask(ports[1], b"\x1f\x8b\x08" + body, headers={"Content-Encoding": "gzip"})[0] == 400
 
 
