@@ -1,4 +1,4 @@
-"""Files that earlier releases wrote: each is loaded, and answers as it did then."""
+"""Files that earlier releases wrote can still be loaded and give the same answers."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The layout of the package: which part imports which, and what no part does."""
+"""The layout of the package: which parts may import which, and what no part may do."""
 
 import ast
 import collections
@@ -14,7 +14,8 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-# Rooms of the package, from the ground up. A room imports only rooms of lower floors.
+# The packages' folders ("rooms") by level ("floor"), lowest first. A room imports only rooms on
+# lower floors.
 FLOORS = (
     ("settings", "files"),
     ("layers", "text"),
@@ -35,11 +36,11 @@ TEXT_ON_THE_HOST = (
     "word_weights",
 )
 TENSORFLOW_BRANCHES = {
-    ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA
+    ROOT / "layers" / "recurrence.py",  # a loop that has a gradient with XLA
     ROOT / "layers" / "replayed_loop.py",  # its gradient
     ROOT / "layers" / "step_graph.py",
     ROOT / "layers" / "step_products.py",
-    ROOT / "optimizers" / "adam.py",  # one kernel an update
+    ROOT / "optimizers" / "adam.py",  # one kernel per update
     ROOT / "callbacks" / "alignment_plots.py",  # event files
 }
 
@@ -49,7 +50,7 @@ def name_of(path):
 
 
 def room_of(path):
-    """The room of a file, its folder in the package; "" for the package's own face."""
+    """Return the room of a file: its folder in the package, or "" for the package's `__init__`."""
     return path.relative_to(ROOT).parts[0].removesuffix(".py").replace("__init__", "")
 
 
@@ -59,7 +60,7 @@ def syntax_of(path):
 
 
 def imports_of(path):
-    """Yields the full dotted name of everything that a file imports, wherever it does so."""
+    """Yield the full dotted name of everything that a file imports, also inside functions."""
     package = (PACKAGE, *path.relative_to(ROOT).parent.parts)
     for node in syntax_of(path):
         if isinstance(node, ast.Import):
@@ -71,13 +72,13 @@ def imports_of(path):
 
 
 def dotted_names_of(path):
-    """Yields what a file imports and each attribute that it takes, such as `tf.keras`."""
+    """Yield the imports of a file, and each attribute that it accesses, such as `tf.keras`."""
     yield from imports_of(path)
     yield from (ast.unparse(node) for node in syntax_of(path) if isinstance(node, ast.Attribute))
 
 
 def files_with(faults_of):
-    """What a function of a path finds in each file of the package, where it finds something."""
+    """Return a dictionary from file to the faults that `faults_of` finds, without empty ones."""
     found = {name_of(path): faults_of(path) for path in FILES}
     return {name: faults for name, faults in found.items() if faults}
 
@@ -90,7 +91,7 @@ def test_imports_go_down_only():
     def not_below(path):
         room = room_of(path)
         if not room:
-            return set()  # the names of the package are loaded on first use
+            return set()  # `__init__` imports names on first use
         names = [name.split(".") for name in imports_of(path)]
         rooms = {name[1] for name in names if name[0] == PACKAGE and name[1:]} - {room}
         return {
@@ -102,7 +103,7 @@ def test_imports_go_down_only():
 
 @functools.cache
 def module_imports():
-    """Dictionary from each module to the modules that it imports, faces of folders apart."""
+    """Return a dictionary from each module to the modules that it imports, without `__init__`."""
     names = {".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)) for path in FILES}
     names = {name for name in names if not name.endswith("__init__")}
 
@@ -118,7 +119,7 @@ def module_imports():
 
 
 def circles(imports):
-    """Modules that reach themselves through what they import."""
+    """Return the modules that import themselves through others."""
     reached = {name: set(direct) for name, direct in imports.items()}
     for middle in imports:
         for name in imports:
@@ -165,7 +166,7 @@ def test_text_on_the_host_imports_no_tensorflow():
     def backends(path):
         if path.parent != ROOT / "text" or path.stem not in TEXT_ON_THE_HOST:
             return set()
-        statements = ast.parse(path.read_text(encoding="utf-8")).body  # late imports do not count
+        statements = ast.parse(path.read_text(encoding="utf-8")).body  # no late imports
         names = [node.names[0].name for node in statements if isinstance(node, ast.Import)]
         return {name.split(".")[0] for name in names} & {"tensorflow", "tensorflow_text"}
 

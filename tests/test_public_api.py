@@ -1,4 +1,4 @@
-"""The public interface: each change of a name, an argument or a default is in a diff."""
+"""Each change of a public name, argument or default must show up in a diff of a text file."""
 
 import difflib
 

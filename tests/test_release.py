@@ -1,4 +1,4 @@
-"""What a release needs: its workflow, the repository's address, the models, the version."""
+"""Everything that a release needs: workflow, repository address, models and version."""
 
 import hashlib
 import importlib.util
@@ -27,7 +27,7 @@ def release():
 
 
 def copied(folder, *names):
-    """A copy of some files of the repository."""
+    """Copy files of the repository to a folder, and return the folder."""
     for name in names:
         for path in ROOT.glob(name):
             place = folder / path.relative_to(ROOT)

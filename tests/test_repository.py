@@ -1,4 +1,4 @@
-"""Bounds of the repository: what a clone must fetch stays small."""
+"""Upper bounds for the repository's size, so that it can be cloned quickly."""
 
 import subprocess
 from pathlib import Path
@@ -7,12 +7,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 75_000_000
-LARGEST_FILE = 1_500_000  # outside of the published models
+LARGEST_FILE = 1_500_000  # except the published models
 
 
 @pytest.fixture(scope="module")
 def sizes():
-    """Bytes of each tracked file, by its path."""
+    """Dictionary from the path of each tracked file to its size in bytes."""
     if not (ROOT / ".git").exists():
         pytest.skip("files outside of a clone are not tracked")
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""One decoder over anything: no branch by the kind of source outside of sources and front ends."""
+"""One decoder for every kind of source: only sources and front ends depend on the kind."""
 
 import ast
 import functools
@@ -10,12 +10,12 @@ import keras_bahdanau
 from keras_bahdanau.sources.named_source import NAMES
 
 PACKAGE = Path(keras_bahdanau.__file__).parent
-# a source, its front end, the pipeline named after it and the demo of it
+# sources, their front ends, pipelines that are named after them, and their demos
 OWN = ("sources/", "layers/front_ends/", "demo/", "layers/names.py")
 PIPELINES = {"tasks.py"}
-FORMS = {"lines", "files", "arrays"}  # of inputs: `Source.inputs_are`
-# Modules that compare the form of inputs, and how often. They treat images as speech: lines are
-# in one file, one beside the other, and files are named by a manifest and decoded late.
+FORMS = {"lines", "files", "arrays"}  # values of `Source.inputs_are`
+# Modules that check the form of inputs, how often, and why. They treat images and speech the same:
+# text inputs are lines of a file; other inputs are files in a manifest, which are decoded late.
 READING_FORMS = {
     "cli/commands/align.py": (1, "the argument is a sentence, or the path of a file"),
     "cli/commands/distill.py": (
@@ -34,7 +34,7 @@ READING_FORMS = {
     "distillation/choosing.py": (2, "filters count characters, or broken files"),
     "distillation/demands.py": (1, "the words of two texts have links"),
 }
-# Modules that ask if a source has subwords: what they do is done to tokens, of whatever text.
+# Modules that check whether a source has subwords, how often, and why: they process tokens.
 ASKING_FOR_SUBWORDS = {
     "data/shards/shards.py": (1, "ids of shards belong to subwords"),
     "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),
@@ -48,7 +48,7 @@ KINDS = {*NAMES, "images", "audio", "sound", "ink", "frames", "pixels", "samples
 
 @functools.cache
 def modules():
-    """List of the names of modules and their syntax trees."""
+    """Return a list of (name, syntax tree) of the modules that must not depend on kinds."""
     names = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
     pipelines = {f"pipelines/{name}" for name in PIPELINES}
     return [
@@ -60,7 +60,7 @@ def modules():
 
 @functools.cache
 def classes_of_kinds():
-    """Names of the classes in the modules of sources and front ends, but for the protocol's."""
+    """Return the names of classes of sources and front ends, without the protocol's classes."""
     paths = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "layers/front_ends").glob("*.py")]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
     return {node.name for node in nodes if isinstance(node, ast.ClassDef)} - {"Source", "Picture"}
@@ -77,7 +77,7 @@ def names_of(tree):
 
 
 def conditions_of(tree):
-    """The conditions of a module's branches."""
+    """Yield the conditions of a module's branches."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
             yield node.test
@@ -90,14 +90,14 @@ def conditions_of(tree):
 def test_no_module_elsewhere_knows_a_source_or_its_front_end():
     kinds = classes_of_kinds()
     assert {"TextSource", "ImageSource", "AudioFrames", "Pixels", "InkSource"} <= kinds
-    # the arguments of `Encoder` that stand for text are those of its first version
+    # `Encoder` keeps its original arguments, which are for text
     allowed = {"models/encoder.py": {"TokenEmbedding"}}
     known = {name: kinds & set(names_of(tree)) for name, tree in modules()}
     assert {name: found for name, found in known.items() if found} == allowed
 
 
 def kinds_asked(tree):
-    """Names of kinds of sources in the conditions of a module."""
+    """Return the kinds of sources that are named in a module's conditions."""
     nodes = [node for condition in conditions_of(tree) for node in ast.walk(condition)]
     return {node.value for node in nodes if isinstance(node, ast.Constant)} & KINDS
 
@@ -108,7 +108,7 @@ def test_no_branch_elsewhere_asks_for_a_kind_of_source():
 
 
 def classes_named(tree):
-    """Names of classes of sources or front ends that a module holds as strings."""
+    """Return the names of source or front-end classes that a module contains as strings."""
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {value for value in constants if isinstance(value, str)} & classes_of_kinds()
 
@@ -119,12 +119,12 @@ def test_no_module_elsewhere_holds_the_name_of_a_source_as_a_string():
 
 
 def comparisons_of(tree):
-    """Yield the comparisons of a module, wherever they stand."""
+    """Yield all comparisons in a module."""
     return (node for node in ast.walk(tree) if isinstance(node, ast.Compare))
 
 
 def forms_asked(tree):
-    """Number of the comparisons with a form of inputs."""
+    """Return the number of comparisons with a form of inputs."""
     return sum(
         any(isinstance(part, ast.Constant) and part.value in FORMS for part in ast.walk(node))
         for node in comparisons_of(tree)
@@ -132,7 +132,7 @@ def forms_asked(tree):
 
 
 def subwords_asked(tree):
-    """Number of the comparisons that ask if a source has subwords."""
+    """Return the number of comparisons that check whether a source has subwords."""
     return sum(
         isinstance(node.ops[0], ast.Is | ast.IsNot)
         and "subwords" in (getattr(node.left, "id", None), getattr(node.left, "attr", None))
@@ -147,7 +147,7 @@ def subwords_asked(tree):
     ids=["forms", "subwords"],
 )
 def test_what_stands_for_a_kind_of_source_is_asked_where_there_is_a_reason(count, allowed):
-    # a module of text alone may ask whatever it wants of its subwords
+    # modules that are only for text may check their subwords
     asked = {name: count(tree) for name, tree in modules() if not name.startswith("text/")}
     assert {name: found for name, found in asked.items() if found} == {
         name: number for name, (number, _) in allowed.items()

@@ -1,8 +1,8 @@
-"""The wheel, built, installed into empty environments and used there.
+"""Build the wheel, install it into empty environments, and use it there.
 
-With its needs alone and JAX, which is the first circle of what the package is for: layers, models
-and search. With the extra `litert`: files are run. With `all`: training, translation, exports.
-The variable KERAS_BAHDANAU_WHEEL names a wheel that is tested in place of a new one.
+With only the required dependencies and JAX, layers, models and search must work; with the extra
+`litert`, exported files must run; with `all`, training, translation and exports must work, too.
+If the environment variable KERAS_BAHDANAU_WHEEL names a wheel, it is tested instead of a new one.
 """
 
 import os
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command, cwd, **options):
-    """The standard output of a command that knows nothing of this repository."""
+    """Run a command without access to this repository, and return its standard output."""
     private = ("PYTHONPATH", "PYTHONHOME", "KERAS_BACKEND")
     answer = subprocess.run(
         list(map(str, command)),
@@ -42,7 +42,7 @@ def run(*command, cwd, **options):
 
 @pytest.fixture(scope="module")
 def folder():
-    """A directory that is gone after the tests: an environment takes 2 GB."""
+    """A directory that is deleted after the tests, since an environment needs 2 GB."""
     with tempfile.TemporaryDirectory() as path:
         yield Path(path)
 
@@ -70,7 +70,7 @@ def wheel(folder):
 
 
 def environment(folder, name, *packages):
-    """The directory of the programs of a new environment with some packages."""
+    """Create an environment with packages; return the directory of its programs."""
     run(sys.executable, "-m", "venv", folder / name, cwd=folder)
     programs = folder / name / ("Scripts" if os.name == "nt" else "bin")
     constraints = ROOT / "constraints.txt"
@@ -83,18 +83,18 @@ def environment(folder, name, *packages):
 
 @pytest.fixture(scope="module")
 def commands(wheel, folder):
-    """The programs of an environment that holds the wheel and what README installs."""
+    """The programs of an environment with the wheel, installed as in README."""
     return environment(folder, "environment", f"{wheel}[all]")
 
 
 @pytest.fixture(scope="module")
 def bare(wheel, folder):
-    """The programs of an environment that holds the wheel, its needs, and JAX."""
+    """The programs of an environment with the wheel, its required dependencies, and JAX."""
     return environment(folder, "bare", wheel, "jax")
 
 
 def run_program(programs, program, cwd, *arguments, **variables):
-    """Standard output of a Python program in an environment."""
+    """Run a Python program in an environment, and return its standard output."""
     path = cwd / "program.py"
     path.write_text(program, encoding="utf-8")
     prefix = [f"{name}={value}" for name, value in variables.items()]
@@ -144,7 +144,7 @@ def test_the_installed_command_trains_translates_and_exports(commands, folder):
     assert translations.splitlines()[1] == ""
     run(program, "align", "--model", "run", "one two", "--plot", "alignment.png", cwd=folder)
     assert (folder / "alignment.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    # each export is compared with Keras before it is written
+    # the export itself compares each artefact with Keras
     exported = run(
         program, "export", "--model", "run", "--format", "all", "--out", "shipped", cwd=folder
     )
@@ -284,7 +284,7 @@ def test_a_command_without_its_packages_ends_with_one_line(bare, folder):
 
 
 def test_exports_of_the_full_environment_run_in_a_small_one(commands, wheel, folder):
-    """After `test_the_installed_command_trains_translates_and_exports`, whose files it reads."""
+    """Reads files of `test_the_installed_command_trains_translates_and_exports`."""
     if not (folder / "shipped").is_dir():
         test_the_installed_command_trains_translates_and_exports(commands, folder)
     run_program(commands, EXPORTS, folder, TF_CPP_MIN_LOG_LEVEL="3")

@@ -1,4 +1,4 @@
-"""Runners of Keras models in C++, Node, Chromium and on a JVM: one conformance file for all."""
+"""Runners for Keras models in C++, Node, Chromium and on a JVM share one conformance file."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The files of the models, and files that are none."""
+    """Directory of exported models, and of files that aren't valid models."""
     folder = tmp_path_factory.mktemp("arrays")
     array_conformance.write(folder)
     for form in ("tflite", "onnx"):
@@ -54,7 +54,7 @@ def cases(folder):
 
 @pytest.fixture(scope="module", params=LACKING)
 def runner(request, tmp_path_factory):
-    """(language, the words of the command that runs arrays)."""
+    """The language of a runner, and the words of its command."""
     language = request.param
     if LACKING[language]:
         pytest.skip(f"needs {LACKING[language]}")
@@ -79,7 +79,7 @@ def options_of(case):
 
 
 def ask(command, *words, requests=(), data=None):
-    """(exit code, answers, the last line of standard error) of a program."""
+    """Run a program; return its exit code, its answers, and its last line of standard error."""
     text = "".join(f"{json.dumps(request)}\n" for request in requests).encode()
     code, lines, complaints = answer([*command, *words], text if data is None else data)
     assert not any(line.startswith(("Traceback", "\tat ")) for line in complaints)
@@ -101,7 +101,7 @@ def test_python_answers_as_keras(cases, folder):
 def test_a_runner_answers_as_keras(runner, cases, folder):
     language, command = runner
     for case in cases:
-        if case["file"].endswith(".onnx"):  # for Node: below
+        if case["file"].endswith(".onnx"):  # tested below, in Node
             continue
         words = [*options_of(case), folder / case["file"]]
         code, received, error = ask(command, *words, requests=case["requests"])
@@ -198,7 +198,7 @@ def test_a_wrong_file_or_command_line_is_refused_in_one_line(runner, folder):
 
 @pytest.fixture(params=ONNX_PACKAGES)
 def onnx_runner(request, monkeypatch):
-    """The words of the command that runs arrays of .onnx files in Node, by each runtime."""
+    """The words of the command that runs .onnx files in Node, with each runtime."""
     if missing := node_packages.lacking(request.param):
         pytest.skip(f"needs {missing}")
     monkeypatch.setenv("ONNXRUNTIME", request.param)
@@ -250,7 +250,7 @@ def test_odd_requests_have_the_answers_of_python(runner, folder):
     file = folder / ("two.tflite" if language == "Node" else "mood.tflite")
     model = ArrayModel(file)
     requests = [
-        {"ids": [[2**40, -(2**40)]]},  # the nearest ids
+        {"ids": [[2**40, -(2**40)]]},  # clipped to the nearest ids
         {"ids": [[True, False]]},
         {"ids": [[0, 0]]},
         {"ids": [[9, 9]]},
@@ -287,7 +287,7 @@ def test_a_page_answers_as_keras_in_chromium(cases, folder):
         if case["open_length"]:
             assert "with a fixed length" in received[0]
             continue
-        if case["streams"]:  # the page shows states, too
+        if case["streams"]:  # the page also returns states
             received = [{"alarm": one["alarm"]} for one in received]
         array_conformance.assert_alike(received, case["answers"], case["tolerance_of_wasm"])
     assert seen["labels"] == ["bad", "so so", "good"]

@@ -1,4 +1,4 @@
-"""The matrix of `keras_export_matrix`: almost all models become files equal to Keras."""
+"""Almost all models of `keras_export_matrix` become files with the same outputs as Keras."""
 
 import re
 import subprocess

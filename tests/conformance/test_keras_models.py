@@ -1,6 +1,6 @@
-"""Layers in small models of users, through all that Keras does with models: one table.
+"""Layers in small user models support everything that Keras does with models.
 
-The columns are the layers of `keras_rows.KINDS`, the rows its functions.
+The tests are a table: the columns are the layers of `keras_rows.KINDS`, the rows its functions.
 """
 
 import json
@@ -20,7 +20,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import layers
 
 ROOT = Path(__file__).parents[2]
-NUMBER = {  # of the layers that are fast in a row; the others are slow
+NUMBER = {  # of fast layers per row; further layers are slow
     "copied": 2,
     "image_grid": 1,
     "padding": 1,
@@ -152,13 +152,13 @@ def test_an_encoder_decoder_refuses_quantization_in_one_line():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of the converter itself
+@pytest.mark.filterwarnings("ignore")  # from the converter
 @pytest.mark.parametrize("kind", KINDS)
 def test_onnx_answers_the_same_for_each_batch_and_length(kind, tmp_path):
     pytest.importorskip("tf2onnx", reason="tf2onnx is in no extra of the package")
     onnxruntime = pytest.importorskip("onnxruntime")
     model = keras_rows.new_model(kind)
-    model(IDS)  # which Keras wants before it writes ONNX
+    model(IDS)  # required by Keras's ONNX export
     model.export(tmp_path / "model.onnx", format="onnx", verbose=False)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (name,) = [node.name for node in session.get_inputs()]
@@ -168,7 +168,7 @@ def test_onnx_answers_the_same_for_each_batch_and_length(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the tuner itself
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from the tuner
 def test_keras_tuner_chooses_the_width_of_a_layer(tmp_path):
     tuners = pytest.importorskip("keras_tuner", reason="keras-tuner is in no extra of the package")
 
@@ -187,7 +187,7 @@ def test_keras_tuner_chooses_the_width_of_a_layer(tmp_path):
 
 
 class Reader(keras.layers.Layer):
-    """A layer of a user with the attention of Keras inside."""
+    """A user-defined layer that contains Keras's attention."""
 
     def __init__(self):
         super().__init__()
@@ -204,7 +204,7 @@ class Reader(keras.layers.Layer):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [name for name in KINDS if KINDS[name].has_weights])
 def test_padding_is_ignored_behind_the_attention_of_keras(kind):
-    """`keras.layers.MultiHeadAttention` deletes the masks of its inputs, inside a layer too."""
+    """`keras.layers.MultiHeadAttention` deletes the masks of its inputs, also inside a layer."""
     for reader in (Reader(), keras.layers.MultiHeadAttention(2, 3)):
         ids = keras.Input((None,), dtype="int32")
         words = keras.layers.Embedding(9, 6, mask_zero=True)(ids)

@@ -1,6 +1,7 @@
-"""Every public layer and model through every contract of Keras, from one table.
+"""Every public layer and model fulfills the contracts of Keras layers.
 
-A layer that `keras_bahdanau.layers` or `keras_bahdanau.models` makes public needs a row here.
+Each layer that is public in `keras_bahdanau.layers` or `keras_bahdanau.models` needs a row in
+`layer_table.TABLE`.
 """
 
 import inspect
@@ -19,13 +20,13 @@ from keras_bahdanau import layers, models
 HALF = [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
 BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "ParallelCell", "ProjectedCell"}
 BASES |= {"RecurrentCell", "Score", "Window"}
-NEVER_CALLED = {"ForcedAlignment"}  # without a decoder there is no alignment to look up
-SLOW = {"Ensemble", "HardDecoder"}  # which take long; tests/models has fast ones of each
+NEVER_CALLED = {"ForcedAlignment"}  # only a decoder has an alignment to look up
+SLOW = {"Ensemble", "HardDecoder"}  # slow to build; tests/models has fast tests of them
 READY = {}
 
 
 def those(condition):
-    """The rows that fulfil a condition; further rows of one class are slow, as are `SLOW`."""
+    """Parametrize with rows that fulfill a condition; variants of a class and `SLOW` are slow."""
     return pytest.mark.parametrize(
         "row",
         [
@@ -50,14 +51,14 @@ def built(row, **kwargs):
 
 
 def ready(row):
-    """The same for all tests that leave it as it is."""
+    """Return a built layer that is shared by all tests that don't change it."""
     if id(row) not in READY:
         READY[id(row)] = built(row)
     return READY[id(row)]
 
 
 def call(layer, **kwargs):
-    """A function of the inputs that gives a flat list of the tensors that come out."""
+    """Return a function of the inputs that returns a flat list of output tensors."""
 
     def function(*inputs):
         outputs = layer(*inputs, **kwargs)
@@ -101,14 +102,14 @@ def test_channels_are_last_whatever_the_data_format_of_keras():
     keras.config.set_image_data_format("channels_first")
     try:
         for name, row in TABLE.items():
-            if not name.startswith("KerasGrid"):  # whose model is the user's
+            if not name.startswith("KerasGrid"):  # contains a user's model
                 found += [one for one in row.new()._flatten_layers() if hasattr(one, "data_format")]
     finally:
         keras.config.set_image_data_format(before)
     assert len(found) > 5 and {one.data_format for one in found} == {"channels_last"}
 
 
-PASSED_ON = {  # arguments that are in the configs of parts, or that no instance keeps
+PASSED_ON = {  # arguments that are in the config of a sublayer, or aren't stored
     "Attention": {"units"},
     "HardAlignment": {"units"},
     "Encoder": {
@@ -139,7 +140,7 @@ def test_it_is_registered_under_the_package(row):
 
 @keras.saving.register_keras_serializable(package="conformance")
 class Holder(keras.Model):
-    """A user's model, in which a layer stands."""
+    """A user-defined model that contains a layer."""
 
     def __init__(self, layer, **kwargs):
         super().__init__(autocast=False, **kwargs)
@@ -158,7 +159,7 @@ class Holder(keras.Model):
         return cls(layer, **config)
 
     def build_from_config(self, config):
-        """All that there is to build is the layer, which is built already."""
+        """Do nothing: the layer is already built."""
 
 
 @pytest.mark.few(6)
@@ -222,7 +223,7 @@ def test_further_padding_changes_nothing(row):
 
 
 @pytest.mark.few(18)
-@EVERY  # so that the tests of one layer need no graph
+@EVERY  # replaces graph tests of single layers
 @pytest.mark.parametrize("mode", [modes.graph, pytest.param(modes.xla, marks=pytest.mark.slow)])
 def test_a_graph_and_xla_compute_what_eager_does(row, mode):
     layer = ready(row)
@@ -279,7 +280,7 @@ def test_a_functional_model_knows_its_shapes_and_dtypes(row):
 
 
 def _unknown_time(array):
-    """The shape of which the width of vectors alone is known; a mask has none."""
+    """Return a shape in which only the width of vectors is known; all axes of a mask are None."""
     *axes, last = array.shape
     if array.dtype == bool:
         return (None,) * len(array.shape)

@@ -1,4 +1,4 @@
-"""Every option of the package through all that a user does with a model."""
+"""Every option of the package supports everything that a user does with a model."""
 
 import extract
 import keras
@@ -26,11 +26,11 @@ ALIGNMENT = np.zeros((3, LONGEST, 3), "float32")
 ALIGNMENT[0, :3] = np.eye(3)
 ALIGNMENT[2, :, 0] = 1
 OF_PLAIN = {
-    "encoder pyramidal",  # of frames: see tests/layers/test_pyramidal.py
+    "encoder pyramidal",  # for frames: see tests/layers/test_pyramidal.py
     *("encoder unidirectional", "first state mean", "coverage None", "normalizer softmax"),
     *("readout tanh", "score additive", "when before", "window everywhere"),
 }
-EXPORTED = {  # a forced alignment can't be: see tests/exporters/test_requirements.py
+EXPORTED = {  # not a forced alignment: see tests/exporters/test_requirements.py
     name: option
     for name, option in OPTIONS.items()
     if not option.same_inference and name != "forced alignment"
@@ -54,7 +54,7 @@ def subwords():
 
 
 def ids(subwords):
-    """Arrays (source, target_in, target_out) of `PAIRS`."""
+    """Return arrays (source, target_in, target_out) for `PAIRS`."""
     sources, targets = zip(*PAIRS, strict=True)
     source = padded(subwords.encode(sources, end_of_empty=False))
     target_out = padded(subwords.encode(targets))
@@ -73,7 +73,7 @@ def after_start(target_out):
 
 
 def losses_of(model, option, subwords, **compilation):
-    """The loss without dropout before and after four steps of `fit`, which dropout may hinder."""
+    """Return the loss in inference mode before and after four steps of `fit`."""
     source, target_in, target_out = ids(subwords)
     inputs = (source, target_in, ALIGNMENT) if option.aligned else (source, target_in)
     model.compile(
@@ -86,7 +86,7 @@ def losses_of(model, option, subwords, **compilation):
 
 
 def translator_of(option, subwords):
-    """With weights at random, which say more than those of a short training."""
+    """Return a translator with random weights, which differ more than after a short training."""
     keras.utils.set_random_seed(0)
     model = new_model(option, subwords)
     model.build()
@@ -96,7 +96,7 @@ def translator_of(option, subwords):
 
 
 def searched(model, method, width, source, alignment):
-    """The `SearchResult` of a search over the model's steps."""
+    """Return the `SearchResult` of a search over the model's steps."""
     prepared = model.encode(tf.constant(source), *alignment)
     return method(
         lambda tokens, state: model.decode_step(tokens, state, prepared),
@@ -111,7 +111,7 @@ def searched(model, method, width, source, alignment):
 
 
 def assert_the_teacher_agrees(model, found, source, alignment):
-    """Each hypothesis has the score and the alignment that it has when it is given."""
+    """Assert that teacher forcing gives each hypothesis the same score and alignment."""
     width, some = found.ids.shape[1], source.any(axis=1)  # an empty sentence has no hypotheses
     found = type(found)(*(field[some] for field in found))
     source, *alignment = (part[some] for part in (source, *alignment))

@@ -1,4 +1,4 @@
-"""Every kind of source through all that a user does with a pipeline, in one code."""
+"""Every kind of source supports everything that a user does with a pipeline, in the same code."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from keras_bahdanau.exporters import export as export_by
 
 
 class Trained(NamedTuple):
-    """A pipeline that has learnt to read numbers, and its pairs."""
+    """A pipeline that has learned to read numbers, and its pairs."""
 
     pipeline: kb.Pipeline
     pairs: list
@@ -20,11 +20,11 @@ class Trained(NamedTuple):
 
 
 @pytest.fixture(
-    scope="module",  # slow, since each case is trained
+    scope="module",  # slow, since a model is trained for each case
     params=[pytest.param(name, marks=pytest.mark.slow) for name in CASES],
 )
 def trained(request, toy_source):
-    """Trained by `fit`, saved and loaded."""
+    """A pipeline that was trained with `fit`, saved and loaded."""
     return Trained(
         kb.Pipeline.load(toy_source(request.param)),
         toy_pairs_of(request.param),
@@ -109,7 +109,7 @@ def test_an_artefact_answers_alike(trained, name, tmp_path):
     artefact = tmp_path / f"model{exporter.suffix}"
     lines = []
     inputs, texts = zip(*trained.pairs, strict=True)
-    # raises if an answer is another one than Keras'
+    # raises if an answer differs from Keras's
     path = export_by(exporter, trained.pipeline, artefact, [*inputs], [*texts], say=lines.append)
     assert exporter.check(path) == []
     assert "100.00%" in "\n".join(lines)

@@ -55,7 +55,7 @@ def threads(path):
 
 
 def copies(path):
-    """Print "right" if a fork answers like its parent or raises a one-line error; so must pickling."""
+    """Print "right" if a fork answers like its parent, or it and pickling raise one-line errors."""
     import multiprocessing
     import pickle
 

@@ -1,6 +1,6 @@
-"""Checkpoints that TensorFlow Addons 0.23 and two tutorials wrote, and what those models answered.
+"""Checkpoints of TensorFlow Addons 0.23 and two tutorials give the same outputs as there.
 
-tests/golden/addons/make.py writes them in an environment of their own.
+tests/golden/addons/make.py writes them in a separate environment.
 """
 
 import json
@@ -38,7 +38,7 @@ OF_TUTORIALS = {
     "tutorial_2021": {},
 }
 CASES = [*OF_ADDONS, *OF_TUTORIALS]
-SLOW = {  # others of their kind are fast; the beam of "luong_lstm" is
+SLOW = {  # similar cases are fast, and the beam search of "luong_lstm" is
     *("luong_lstm", "bahdanau_gru"),
     *("normalized_reset_before", "scaled_cell_output", "hardmax", "luong_monotonic_hard"),
     "tutorial_2019_mended",
@@ -57,7 +57,7 @@ def answers(name, folder=GOLDEN):
 
 
 def beam(model, width):
-    """`SearchResult` of arrays."""
+    """Run a beam search, and return its `SearchResult` as arrays."""
     options = SearchOptions(
         beam_width=width, length_normalization=0.0, max_length=STEPS, max_length_offset=STEPS
     )
@@ -71,7 +71,7 @@ def assert_same_logits(name, folder=GOLDEN):
 
 
 def assert_same_beam(name, width, folder=GOLDEN):
-    """Addons has all hypotheses by their scores, this package those first that end."""
+    """Compare beams. Addons sorts hypotheses by score; this package puts finished ones first."""
     found, expected = beam(migrated(name, folder), width), answers(name, folder)[f"beam_{width}"]
     for row, ended in enumerate(expected["ended"]):
         order = np.argsort(np.logical_not(ended), kind="stable")
@@ -98,7 +98,7 @@ def test_the_beam_is_that_of_addons(name, width):
 
 @pytest.fixture(scope="module")
 def made_anew(tmp_path_factory):
-    """Checkpoints that tests/golden/addons/make.py writes now."""
+    """Directory of checkpoints that tests/golden/addons/make.py writes for these tests."""
     python = os.environ.get("ADDONS_PYTHON", str(ENVIRONMENT))
     if not os.path.exists(python):
         pytest.skip("`python benchmarks/environments.py addons` makes an environment of Addons")

@@ -1,6 +1,6 @@
-"""Attention layers of packages for Keras 2 and of tutorials: the same outputs from their weights.
+"""Attention layers from Keras 2 packages and tutorials give the same outputs after migration.
 
-tests/golden/attention_layers/make.py writes them in an environment of their own.
+tests/golden/attention_layers/make.py writes their weights in a separate environment.
 """
 
 import functools
@@ -30,7 +30,7 @@ def arrays(values):
 
 TENSORS = {name: np.array(value, "float32") for name, value in golden("tensors").items()}
 INPUTS, MASK = TENSORS["inputs"], TENSORS["mask"].astype("bool")
-TRIPLE = [TENSORS[name] for name in ("query", "value", "key")]  # in Keras' order
+TRIPLE = [TENSORS[name] for name in ("query", "value", "key")]  # in the order of Keras
 PACKAGES = {name: golden(name) for name in ("attention", "keras_self_attention", "tutorials")}
 ADDITIVE = golden("attention_keras")["additive"]
 POOLINGS = ["weighted", "weighted_no_bias"]
@@ -47,7 +47,7 @@ def assert_same(outputs, expected, rows=slice(None)):
 
 
 def pooled(layer, mask=None):
-    """Outputs and weights of a layer or model from a sequence to a vector."""
+    """Return the outputs and attention weights of a layer or model from a sequence to a vector."""
     if isinstance(layer, keras.Model):
         weights = kb.attention_weights(layer, INPUTS)["attention"]
         return layer(INPUTS, mask=mask), weights
@@ -88,7 +88,7 @@ def test_self_attention_of_the_package_keras_self_attention_is_the_same(name):
     case = PACKAGES["keras_self_attention"][name]
     arguments = {**case["arguments"], "return_attention": True}
     for argument in ("use_additive_bias", "use_attention_bias", "attention_type"):
-        arguments.pop(argument, None)  # the shapes tell them
+        arguments.pop(argument, None)  # inferred from the shapes
     model = migrate.self_attention(arrays(case["weights"]), **arguments)
     assert_same(model(INPUTS), case["outputs"])
 
@@ -97,11 +97,11 @@ def test_a_padded_row_is_what_the_old_self_attention_gave_for_it_alone():
     case = PACKAGES["keras_self_attention"]["masked"]
     model = migrate.self_attention(arrays(case["weights"]), return_attention=True)
     context, weights = model(INPUTS, mask=MASK)
-    assert_same([context, weights], case["outputs"], rows=slice(1))  # the whole row
+    assert_same([context, weights], case["outputs"], rows=slice(1))  # the row without padding
     assert_same([context[1:, :4], weights[1:, :4, :4]], case["alone"])
     assert not np.asarray(weights)[1, :, 4:].any()
     padding = np.array(case["outputs"][1])[1, :4, 4:]
-    assert padding.min() > 0.05  # the old layer attended to it
+    assert padding.min() > 0.05  # the old layer attended to padding
 
 
 @pytest.mark.parametrize("name", [*POOLINGS, "weighted_masked"])

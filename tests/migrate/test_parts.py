@@ -1,4 +1,4 @@
-"""Migrated models go on as any other model; errors name what is missing; the page names what is."""
+"""Migrated models work like other models, errors name missing parts, and the page is complete."""
 
 import functools
 import json

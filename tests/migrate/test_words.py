@@ -1,4 +1,4 @@
-"""Words of an old program: the same probabilities under other ids, texts in and out, errors."""
+"""Words of an old program get the same probabilities under new ids; texts in and out; errors."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from keras_bahdanau.migrate import from_addons, to_translator
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "addons"
 WORDS = ["", "<start>", "<end>", *"abcdefghi"]
-ORDER = [0, None, 1, 2, *range(3, 12)]  # old ids of the target: padding, unknown, start, end
+ORDER = [0, None, 1, 2, *range(3, 12)]  # old target ids: padding, unknown, start, end
 SOURCE = np.array([[3, 4, 5, 2], [1, 7, 2, 0]], "int32")
 TEXTS = ["a b c", "<start> e"]
 TARGET_IN = np.array([[1, 3, 4], [1, 11, 8]], "int32")
@@ -45,7 +45,7 @@ def test_ids_without_words_and_an_unknown_word_keep_their_rows(model):
     found = to_translator(model, words, words, **marks)
     biases = [one.decoder.output_layer.bias for one in (found.model, model)]
     np.testing.assert_array_equal(*biases)
-    # the start is a word of the source, behind the special ones and in front of the others
+    # in the source, the start is a word that follows the special ones and precedes all others
     expected = ["", "<unk>", "<s>", "</s>", "▁[START]", "▁<4>", *(f"▁{one}" for one in "abcdefg")]
     assert found.source.subwords.tokens(range(13)).tolist() == expected
 

@@ -1,4 +1,4 @@
-"""A machine without fonts but matplotlib's own, and fonts to install there."""
+"""Fixtures for a machine that has only Matplotlib's fonts, and for fonts to install on it."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def only_fonts_of_matplotlib(monkeypatch):
 
 @pytest.fixture
 def new_font(tmp_path):
-    """`new_font(name, characters)`: path of a font that has a square for each of them."""
+    """Function `new_font(name, characters)` that writes a font of squares and returns its path."""
 
     def build(name, characters):
         pen = TTGlyphPen(None)

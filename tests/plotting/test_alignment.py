@@ -1,4 +1,4 @@
-"""Alignment maps: what stands where, in which grey, in which script."""
+"""Alignment maps: positions, shades of grey, and scripts of the labels."""
 
 from types import SimpleNamespace
 
@@ -64,18 +64,18 @@ def test_words_join_subwords():
     [
         (["▁a", "b", "▁c", "</s>"], ["▁x", "y", "▁z", "</s>"], (["ab", "c"], ["xy", "z"])),
         (["▁a", "</s>"], ["▁x", "</s>"], (["a"], ["x"])),
-        # characters, whose spaces are seen, and symbols
+        # characters with visible spaces, and symbols
         (
             ["<en>▁", "3", "▁", "M", "</s>"],
             ["0", "-", "3"],
             (["<en>", "3", "␣", "M"], ["0", "-", "3"]),
         ),
-        # symbols with spaces between, beside characters, and pieces beside these
+        # symbols separated by spaces, with characters; and pieces with characters
         (["▁", "a", "</s>"], ["▁AH", "▁B", "</s>"], (["␣", "a"], ["AH", "B"])),
         (["▁AH", "▁B", "</s>"], ["a", "▁", "</s>"], (["AH", "B"], ["a", "␣"])),
         (["c", "a", "</s>"], ["▁AH", "B", "</s>"], (["c", "a"], ["▁AH", "B"])),
         (["नि", "म", "</s>"], ["n", "i"], (["नि", "म"], ["n", "i"])),
-        # one word of several pieces
+        # a single word with several pieces
         (["▁gar", "den", "</s>"], ["▁Gar", "ten"], (["▁gar", "den"], ["▁Gar", "ten"])),
         (["▁gar", "den", "</s>"], ["▁Garten"], (["▁gar", "den"], ["▁Garten"])),
     ],
@@ -147,7 +147,7 @@ def test_a_script_without_a_font_is_drawn_as_boxes_with_a_word_on_what_to_instal
 
 def test_a_script_is_drawn_with_a_font_that_has_it(only_fonts_of_matplotlib, new_font):
     font_manager.fontManager.addfont(new_font("Toy Devanagari", "क"))
-    (ax,) = plot_alignment(translation(["▁क", "▁a"], ["▁क"])).axes  # else a warning, an error here
+    (ax,) = plot_alignment(translation(["▁क", "▁a"], ["▁क"])).axes  # a warning would be an error
     for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         assert label.get_fontfamily() == [*matplotlib.rcParams["font.family"], "Toy Devanagari"]
 

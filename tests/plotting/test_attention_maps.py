@@ -1,4 +1,4 @@
-"""An image, and what each token attends to in it: panels, titles, their number and their page."""
+"""Attention maps over an image for each token: panels, titles, limits and layout."""
 
 from types import SimpleNamespace
 
@@ -34,7 +34,7 @@ def titles(figure):
 
 
 def test_first_comes_the_image_then_one_map_for_each_token():
-    weights = np.eye(3, 12)[:, ::-1]  # the lower right cell, the one above it, the one left of that
+    weights = np.eye(3, 12)[:, ::-1]  # lower right cell, above it, left of it
     figure = plot_alignment(result_of(["▁a", "b", "</s>"], weights), PICTURE)
     assert titles(figure) == ["", "a", "b", "</s>"]
     images = [ax.images[0].get_array() for ax in figure.axes]

@@ -1,4 +1,4 @@
-"""The file of the explorer: what it holds, how large it is, and what it forbids."""
+"""The explorer's HTML file: its content, its size and its security policy."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ WICKED = "</script><script>alert(1)</script><!--"
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page: lists of (name, attributes, text)."""
+    """Parser that collects the elements of a page as lists [name, attributes, text]."""
 
     def __init__(self, path):
         super().__init__()
@@ -33,7 +33,7 @@ class Page(html.parser.HTMLParser):
         self.elements.append([name, dict(attributes), ""])
 
     def handle_endtag(self, name):
-        self.elements.append(["", {}, ""])  # for the text behind it
+        self.elements.append(["", {}, ""])  # for the text that follows
 
     def handle_data(self, text):
         self.elements[-1][2] += text
@@ -49,7 +49,7 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture
 def page(tmp_path):
-    """`page(traces, **settings)`: the `Page` that is written of them."""
+    """Function `page(traces, **settings)` that writes an explorer and returns its `Page`."""
 
     def write(traces, **settings):
         write_explorer(traces, tmp_path / "page.html", **settings)

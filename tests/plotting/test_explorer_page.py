@@ -1,4 +1,4 @@
-"""The page of the explorer as a reader meets it, in headless Chromium."""
+"""The explorer's page as a reader sees it, in headless Chromium."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def trace():
 
 @pytest.fixture(scope="module")
 def visit(trace, tmp_path_factory):
-    """What a reader meets: see `explorer.mjs`."""
+    """What a reader sees on the page; see `explorer.mjs`."""
     folder = tmp_path_factory.mktemp("explorer")
     other = explored_trace(RED_CAR, VOITURE[:2])
     weights = np.full((4, 8), 0.125)
@@ -155,7 +155,7 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
 @in_a_browser
 def test_a_measure_has_one_scale_for_all_steps_and_sides(trace, visit):
     seen = visit["others"][5]
-    np.testing.assert_allclose(seen["importance"], EFFECTS / 4, atol=1e-3)  # the other side has -4
+    np.testing.assert_allclose(seen["importance"], EFFECTS / 4, atol=1e-3)  # the scale is 4: the other side has -4
     assert seen["effects"] == ["+0.50", "−1.00", "0.00", "+0.25"]
     assert len({*seen["colors"]}) == 2, "above and below 0"
     assert seen["labels"][1] == "“\u2068la\u2069”, “\u2068red\u2069”: −1.00"
@@ -168,7 +168,7 @@ def test_a_measure_has_one_scale_for_all_steps_and_sides(trace, visit):
     np.testing.assert_allclose(by_gradient["importance"], SLOPES / 0.4, atol=1e-3)
     first = trace.weights[
         1
-    ].argmax()  # the word with the largest weight, with a slope of 0.1 to 0.3
+    ].argmax()  # the word with the largest weight; its slope is 0.1, 0.2 or 0.3
     assert by_gradient["narration"].endswith(
         "According to gradient x input, the end token matters most (+0.400); "
         f"“\u2068{RED_CAR[first][1:]}\u2069”, which has the largest weight, has "

@@ -1,4 +1,4 @@
-"""Things that are no picture's input: the error says what to give."""
+"""Inputs that can't be plotted: the error says what to pass instead."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The choice of fonts: the user's first, then what is installed, then a word on what to install."""
+"""The choice of fonts: the user's first, then installed ones, then a hint about what to install."""
 
 import matplotlib
 import pytest
@@ -27,7 +27,7 @@ def test_an_installed_font_comes_in_for_what_the_own_one_lacks(install):
 
 
 def test_the_fonts_that_the_user_asks_for_come_first():
-    with matplotlib.rc_context({"font.family": ["cmr10"]}):  # which has no Greek letters
+    with matplotlib.rc_context({"font.family": ["cmr10"]}):  # has no Greek letters
         first, second = families_for(["α"])
     assert first == "cmr10"
     path = font_manager.findfont(second)
@@ -102,4 +102,4 @@ def test_a_picture_is_drawn_with_these_fonts(install, tmp_path):
     install("Toy", "क")
     figure = Figure()
     figure.text(0.5, 0.5, "aक", fontfamily=families_for(["aक"]))
-    figure.savefig(tmp_path / "text.png")  # a missing glyph would be a warning, an error here
+    figure.savefig(tmp_path / "text.png")  # a warning about a missing glyph would be an error

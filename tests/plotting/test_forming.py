@@ -1,4 +1,4 @@
-"""Animations and pages of alignments that form."""
+"""Animations and pages that show how an alignment forms."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from keras_bahdanau.plotting.trace_data import unpacked
 
 
 def new_history(steps=(0, 1, 10), inputs=2):
-    """A history whose alignment goes from even weights to the diagonal."""
+    """Return a history in which the alignment changes from uniform weights to the diagonal."""
     shares = np.linspace(0, 1, len(steps))
     alignments = [
         [
@@ -56,7 +56,7 @@ def test_an_animation_has_a_frame_of_each_step_and_stays_at_the_last(tmp_path):
 def test_histories_side_by_side_are_at_their_last_record_up_to_a_step(tmp_path):
     histories = {"soft": new_history((0, 1, 10)), "hard": new_history((0, 5))}
     animate_alignment(histories, tmp_path / "forming.gif", input=1)
-    assert len(frames_of(tmp_path / "forming.gif")) == 4  # 0, 1, 5, 10
+    assert len(frames_of(tmp_path / "forming.gif")) == 4  # for steps 0, 1, 5 and 10
     assert [_record_at(histories["hard"], step) for step in (0, 1, 5, 10)] == [0, 0, 1, 1]
 
 

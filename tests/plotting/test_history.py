@@ -1,4 +1,4 @@
-"""Training curves: what is drawn where, and on which scale."""
+"""Training curves: panels, curves and scales."""
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,4 +1,4 @@
-"""Weights over a picture: what is clear and orange, and what is dim."""
+"""Weights over an image: attended parts are clear and orange, others dim."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_cells_with_sharp_edges_fill_their_pixels():
 
 
 def test_between_the_centres_of_smooth_cells_values_are_linear():
-    # centres of the cells at 1 and 3, of the pixels at 0.5, 1.5, 2.5 and 3.5
+    # cells have their centres at 1 and 3, pixels at 0.5, 1.5, 2.5 and 3.5
     np.testing.assert_allclose(spread([[0.0, 1.0]], (1, 4)), [[0, 0.25, 0.75, 1]])
     np.testing.assert_allclose(spread([[0.0], [1.0]], (4, 1))[:, 0], [0, 0.25, 0.75, 1])
 
@@ -31,7 +31,7 @@ def test_weights_are_relative_to_the_largest_of_their_token():
     weights[0, 7], weights[0, 8], weights[1] = 0.8, 0.2, 0.01
     shares = relative(weights)
     assert shares[0, 7] == 1 and shares[0, 8] == pytest.approx(0.25)
-    np.testing.assert_allclose(shares[1], 0.25)  # spread evenly: a quarter
+    np.testing.assert_allclose(shares[1], 0.25)  # uniform weights
     assert not shares[2].any()
 
 

@@ -1,4 +1,4 @@
-"""The font of the extra `fonts`: found where no other has the letters."""
+"""The font of the extra `fonts` is used if no other font has the letters."""
 
 import matplotlib
 import pytest
@@ -14,7 +14,7 @@ TEXTS = ["मैं हर रविवार क्रिकेट खेलत
 
 @pytest.fixture
 def font(monkeypatch, tmp_path):
-    """As if nothing but this font were installed, for the first time."""
+    """The path of the font, on a machine that has only Matplotlib's fonts and an empty cache."""
     own = matplotlib.get_data_path()
     fonts = [entry for entry in font_manager.fontManager.ttflist if entry.fname.startswith(own)]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
@@ -31,7 +31,7 @@ def test_it_draws_hindi_and_thai(font, tmp_path):
     figure = Figure()
     for row, text in enumerate(TEXTS):
         figure.text(0.1, row / 3, text, fontfamily=families_for(TEXTS))
-    figure.savefig(tmp_path / "text.png")  # a missing glyph would be a warning, an error here
+    figure.savefig(tmp_path / "text.png")  # a warning about a missing glyph would be an error
 
 
 def test_it_is_not_taken_where_it_is_not_needed(font):

@@ -1,4 +1,4 @@
-"""The walk-through of a trace: what it shows, what it claims, and how it stays on its page."""
+"""The walk-through of a trace: what it shows and claims, and its layout."""
 
 import numpy as np
 import PIL.Image
@@ -23,7 +23,7 @@ def drawn(figure):
 
 
 def flows(figure, color="#e6952b"):
-    """Widths of the streams from the weighted states to the context."""
+    """Return the widths of the arrows from the weighted states to the context."""
     arrows = (patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch))
     return [
         arrow.get_linewidth()
@@ -55,7 +55,7 @@ def test_it_is_1600_pixels_wide_and_grows_by_the_step():
 def test_the_more_weight_the_broader_its_stream():
     weights = np.array([[0.7, 0.2, 0.1, 0.0]])
     widths = flows(plot_trace(trace_of(RED_CAR, ["▁la"], weights=weights)))
-    assert len(widths) == 3  # nothing flows from a weight of zero
+    assert len(widths) == 3  # a weight of zero has no arrow
     assert widths == sorted(widths, reverse=True)
 
 
@@ -225,7 +225,7 @@ def test_a_number_of_rows_out_of_range_is_refused(name, value):
 
 
 def maps_of(figure, step):
-    """The extents and pixels of the maps of scores and of weights of a step."""
+    """Return the extents and pixels of a step's maps of scores and weights."""
     images = [image for image in figure.axes[0].images if image.get_array().ndim == 3]
     return [(image.get_extent(), image.get_array()) for image in images[2 * step : 2 * step + 2]]
 
@@ -285,12 +285,12 @@ def test_an_animation_shows_one_step_after_the_other(tmp_path):
     figure = plot_trace(trace, steps=1, animate=tmp_path / "trace.gif")
     frames = frames_of(tmp_path / "trace.gif")
     assert len(frames) == 2 and len({frame.shape for frame in frames}) == 1
-    assert (abs(frames[0] - frames[1]) > 99).mean() > 0.002  # other tokens and bars
+    assert (abs(frames[0] - frames[1]) > 99).mean() > 0.002  # different tokens and bars
     still = np.asarray(
         PIL.Image.fromarray(np.asarray(drawn(figure).canvas.buffer_rgba())).convert("L")
     )
     own, other = (abs(still - frame).mean() for frame in frames)
-    assert own < 0.6 * other  # the first is the picture itself, but for the scale of its scores
+    assert own < 0.6 * other  # the first frame, except for the scale of scores
 
 
 def test_an_animation_of_nothing_has_one_frame(tmp_path):

@@ -1,4 +1,4 @@
-"""A spectrogram with the alignment below it: one axis in seconds, one row a token."""
+"""A spectrogram with an alignment below it: a time axis in seconds, and a row per token."""
 
 from types import SimpleNamespace
 
@@ -58,7 +58,7 @@ def test_tokens_are_rows_from_the_top_and_each_weight_stands_over_its_frames():
 def test_words_share_the_mean_of_their_subwords():
     figure = plot_alignment(result_of(["▁a", "b", "▁c"], 6), picture_of(6), words=True)
     rows = figure.axes[1].images[0].get_array()
-    # a mean of 0.5, relative to four times the mean of all six
+    # the mean 0.5, relative to four times the mean of all six weights
     np.testing.assert_allclose(rows, [[0.75, 0.75, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]])
 
 

@@ -1,4 +1,4 @@
-"""Maps of any weights, weights below a curve, and highlighted text."""
+"""Maps of arbitrary weights, weights below a curve, and highlighted text."""
 
 import re
 
