@@ -158,7 +158,7 @@ def test_onnx_answers_the_same_for_each_batch_and_length(kind, tmp_path):
     pytest.importorskip("tf2onnx", reason="tf2onnx is in no extra of the package")
     onnxruntime = pytest.importorskip("onnxruntime")
     model = keras_rows.new_model(kind)
-    model(IDS)  # required by Keras's ONNX export
+    model(IDS)  # required by Keras' ONNX export
     model.export(tmp_path / "model.onnx", format="onnx", verbose=False)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (name,) = [node.name for node in session.get_inputs()]
@@ -187,7 +187,7 @@ def test_keras_tuner_chooses_the_width_of_a_layer(tmp_path):
 
 
 class Reader(keras.layers.Layer):
-    """A user-defined layer that contains Keras's attention."""
+    """A user-defined layer that contains Keras' attention."""
 
     def __init__(self):
         super().__init__()

@@ -109,7 +109,7 @@ def test_an_artefact_answers_alike(trained, name, tmp_path):
     artefact = tmp_path / f"model{exporter.suffix}"
     lines = []
     inputs, texts = zip(*trained.pairs, strict=True)
-    # raises if an answer differs from Keras's
+    # raises if an answer differs from Keras'
     path = export_by(exporter, trained.pipeline, artefact, [*inputs], [*texts], say=lines.append)
     assert exporter.check(path) == []
     assert "100.00%" in "\n".join(lines)

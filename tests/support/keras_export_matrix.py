@@ -476,7 +476,7 @@ def spread_weights(model):
 
 
 def try_row(name, row, plain=False, form="litert"):
-    """Export a row, with `plain` also using Keras's own export, and return its `Outcome`."""
+    """Export a row, with `plain` also using Keras' own export, and return its `Outcome`."""
     keras.backend.clear_session()
     model = spread_weights(row.build())
     kept = plain_keras(model) if plain else ""
@@ -492,7 +492,7 @@ def try_row(name, row, plain=False, form="litert"):
 
 
 def plain_keras(model):
-    """Return "runs" if Keras's own LiteRT export runs in the plain runtime, or how it fails."""
+    """Return "runs" if Keras' own LiteRT export runs in the plain runtime, or how it fails."""
     from ai_edge_litert.interpreter import Interpreter
 
     with tempfile.TemporaryDirectory() as directory, silence():
