@@ -1,4 +1,4 @@
-"""Layers run as they stand: `tests/conformance` has the graph of each of them."""
+"""Layers are tested eagerly, since `tests/conformance` tests each of them in a graph."""
 
 import modes
 import pytest
@@ -6,5 +6,5 @@ import pytest
 
 @pytest.fixture(params=modes.EAGER_FIRST)
 def run(request, graphs):
-    """`run(function, *args)`: what the function gives, as it stands and, slow, as a graph."""
+    """Function `run(function, *args)` that calls the function eagerly or, if slow, as a graph."""
     return {"eager": modes.eager, "graph": graphs}[request.param]

@@ -1,4 +1,4 @@
-"""BahdanauAttention: against the equations, over padding, and in every precision."""
+"""BahdanauAttention equals its equations, ignores padding, and works in every precision."""
 
 import extract
 import keras
@@ -25,14 +25,14 @@ def built(units=7, **kwargs):
 
 
 def both(attention):
-    """A function of (query, values, mask) that gives context and weights."""
+    """Return a function of (query, values, mask) that returns context and weights."""
     return lambda query, values, mask: attention(
         query, values, mask=mask, return_attention_scores=True
     )
 
 
 def oracle(attention, step):
-    """Context and padded weights of one step's query, row by row without padding."""
+    """Yield context and padded weights for a step's query, computed row by row without padding."""
     for row, length in enumerate(LENGTHS):
         context, weights = reference.attention(
             QUERIES[row, step], VALUES[row, :length], extract.attention(attention)
@@ -142,7 +142,7 @@ def test_gradients_are_those_of_finite_differences():
 
 
 def test_the_context_is_made_of_fewer_weights_in_training_only(run):
-    # the first values say of which place they are, so that a context says its weights
+    # values are one-hot vectors of their positions, so that a context shows its weights
     values = np.zeros_like(VALUES)
     values[:, range(4), range(4)] = 1
     attention = built(dropout=0.5)

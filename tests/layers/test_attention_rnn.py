@@ -1,4 +1,4 @@
-"""AttentionRNN: Bahdanau's step as a recurrent layer, against NumPy and `keras.layers.RNN`."""
+"""AttentionRNN, Bahdanau's step as a recurrent layer, equals NumPy and `keras.layers.RNN`."""
 
 import extract
 import keras
@@ -23,7 +23,7 @@ UNITS = 7
 
 @keras.saving.register_keras_serializable(package="test_attention_rnn")
 class Counter(keras.layers.Layer):
-    """A user's cell: its state counts from 10, its output is the inputs and the state."""
+    """A user-defined cell: its state counts from 10; its output is [inputs; state]."""
 
     state_size = 1
 
@@ -53,7 +53,7 @@ each_cell = pytest.mark.parametrize("name", CELLS)
 
 
 def built(cell=None, attention=None, **options):
-    """A layer that returns all there is, with random weights."""
+    """Return a layer with random weights that returns all outputs, states and weights."""
     options = {"return_sequences": True, "return_state": True, **options}
     attention = kb.BahdanauAttention(8) if attention is None else attention
     rnn = kb.AttentionRNN(
@@ -78,7 +78,7 @@ def assert_all_close(outputs, expected, atol=1e-6):
 
 
 def oracle(rnn, inputs, memory, state):
-    """Outputs and weights of one sequence of a GRU with additive attention, in float64."""
+    """Return outputs and weights of a GRU with additive attention for a sequence, in float64."""
     score, cell = rnn.attention.score, rnn.cell
     w, u, v = (
         np.float64(kernel)
@@ -121,7 +121,7 @@ def test_each_step_is_that_of_the_paper_in_float64(run):
 @pytest.mark.parametrize("go_backwards", [False, True])
 @each_cell
 def test_without_a_memory_it_is_the_rnn_of_keras(name, go_backwards):
-    """Outputs, states, masks anywhere, order: a context of zeros changes nothing."""
+    """With an all-zero context, outputs and states are the same for any mask and direction."""
     rnn = built(CELLS[name](), go_backwards=go_backwards)
     stock = keras.layers.RNN(
         _padded_inputs_cell(rnn),
@@ -138,14 +138,14 @@ def test_without_a_memory_it_is_the_rnn_of_keras(name, go_backwards):
 
 
 def _padded_inputs_cell(rnn):
-    """The cell of a layer as one of [x; c], with c = 0."""
+    """Return a layer's cell as a cell that reads [x; c], for c = 0."""
     if isinstance(rnn.cell, layers.Cell):
         return _InputsOnly(rnn.cell)
     return rnn.cell
 
 
 class _InputsOnly(keras.layers.Layer):
-    """One of our cells, whose context is apart from the inputs."""
+    """A cell of the package, which gets its context separately, as a Keras cell."""
 
     def __init__(self, cell):
         super().__init__()
@@ -251,7 +251,7 @@ SEQUENCES = {"return_sequences": True}
 
 
 def translation(rnn):
-    """A model from two sequences of ids, whose masks Keras carries."""
+    """Return a model of two sequences of ids whose masks Keras propagates."""
     source, target = (keras.Input((None,), dtype="int32", name=name) for name in ("a", "b"))
     values = keras.layers.Embedding(9, 3, mask_zero=True)(source)
     memory, h = keras.layers.GRU(UNITS, return_sequences=True, return_state=True)(values)
@@ -361,7 +361,7 @@ def test_our_cells_run_in_the_recurrent_layers_of_keras(name, mode, tmp_path):
 
 
 def _first_steps(outputs):
-    """Row 1 of outputs, its real steps."""
+    """Return the real steps of row 1 of outputs."""
     return keras.tree.map_structure(
         lambda output: output[1:2, :3] if len(output.shape) == 3 else output[1:2],
         outputs,

@@ -1,4 +1,4 @@
-"""Attention of several parts at once, step by step against the equations; attention by name."""
+"""Attention with several parts combined equals the equations step by step; attention by name."""
 
 import extract
 import numpy as np
@@ -17,12 +17,12 @@ MASK = np.arange(5) < np.array(LENGTHS)[:, None]
 
 
 def local_p_with_coverage():
-    """Luong's general score and local-p, and coverage in the score."""
+    """Return an attention with Luong's general score, local-p, and coverage in the score."""
     return layers.Attention("general", window=layers.LocalPredictive(WIDTH), coverage="sum")
 
 
 def monotonic_with_convolution():
-    """An additive score, local-m, expected monotonic alignment, the last weights in the score."""
+    """Return an additive, monotonic attention with local-m and the last weights in its score."""
     return layers.BahdanauAttention(
         5,
         window=layers.LocalMonotonic(WIDTH),
@@ -36,7 +36,7 @@ def near(place, length):
 
 
 def local_p_oracle(attention, queries, values):
-    """Contexts and weights of a sentence, in the letters of Luong et al. and Tu et al."""
+    """Yield contexts and weights for a sentence, in the notation of Luong et al. and Tu et al."""
     (K,), (V,) = (
         extract.arrays(layer)
         for layer in (attention.score.key_projection, attention.coverage.projection)
@@ -55,7 +55,7 @@ def local_p_oracle(attention, queries, values):
 
 
 def monotonic_oracle(attention, queries, values):
-    """Contexts and weights of a sentence, in the letters of Chorowski et al. and Raffel et al."""
+    """Yield contexts and weights, in the notation of Chorowski et al. and Raffel et al."""
     W, U, v = extract.attention(attention)
     (F,), (projection,) = (
         extract.arrays(layer)

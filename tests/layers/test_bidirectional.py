@@ -1,4 +1,4 @@
-"""BidirectionalRNN: each row read from both of its own ends."""
+"""BidirectionalRNN reads each row from both of its ends, without padding."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_a_graph_of_one_row_ends_with_its_last_real_step(run, cell):
     wide = np.pad(INPUTS, ((0, 0), (0, 3), (0, 0)), constant_values=np.nan)
     found = run(lambda *inputs: rnn(*inputs), wide, LENGTHS)  # traced again
     np.testing.assert_allclose(found[:, :4][MASK], expected[MASK], atol=1e-6)
-    np.testing.assert_array_equal(found[:, 4:], 0)  # no step of NaN was taken
+    np.testing.assert_array_equal(found[:, 4:], 0)  # no step has read NaN
     assert len(rnn.weights) == weights
 
 

@@ -1,4 +1,4 @@
-"""The decoder of blocks: against its equations, as steps and at once, with a beam."""
+"""The block decoder equals its equations, step by step and for a whole target, with a beam."""
 
 import extract
 import numpy as np
@@ -21,7 +21,7 @@ LENGTHS = (4, 2, 3)
 VALUES = RANDOM.normal(size=(3, 4, 6)).astype("float32")
 SUMMARY = RANDOM.normal(size=(3, 6)).astype("float32")
 MASK = np.arange(4) < np.array(LENGTHS)[:, None]
-INPUTS = RANDOM.normal(size=(3, 5, 5)).astype("float32")  # batch, target_time, input_units
+INPUTS = RANDOM.normal(size=(3, 5, 5)).astype("float32")  # (batch, target_time, input_units)
 MEMORY = (VALUES, MASK, SUMMARY)
 
 
@@ -42,7 +42,7 @@ def dense(x, layer):
 
 
 def oracle(cell, row):
-    """(output, context, weights) of all steps of a row, by the equations of an SSRU in float64."""
+    """Yield [output; context; weights] of each step of a row, by an SSRU's equations in float64."""
     values = np.float64(VALUES[row, : LENGTHS[row]])
     memories = [np.tanh(dense(SUMMARY[row], cell.bridge.projection))]
     memories = np.split(memories[0], 2)
@@ -70,7 +70,7 @@ def oracle(cell, row):
 def test_a_target_is_read_by_the_equations(run, way):
     cell = built()
 
-    def read(inputs):  # stepwise needs their length, which a graph does not know
+    def read(inputs):  # `stepwise` needs a static length
         inputs = tf.ensure_shape(inputs, INPUTS.shape)
         return way(cell, inputs, cell.prepare(memory_of(*MEMORY)))
 
@@ -108,7 +108,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["ssru", "self-attention", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_target_read_at_once_is_what_its_steps_give(cell):
-    """To about 1e-7, and not further: norms and softmax are in float32 under every policy."""
+    """They are equal to only about 1e-7: norms and softmax are float32 under every policy."""
     attention, bridge = BahdanauAttention(3, dtype="float64"), "summary"
     if cell == "self-attention":
         cell, bridge = SelfAttentionCell(7, heads=1, length=3, dtype="float64"), "zeros"
@@ -150,7 +150,7 @@ def test_sublayers_are_dropped_in_training_only():
 
 
 def test_places_are_exact_in_half_precision():
-    """All sublayers are 0, so that the output is the place alone, normalized."""
+    """All sublayers are 0, so that the output is the normalized position encoding."""
     cell = SelfAttentionCell(4, heads=1, length=1024)
     cell = BlockCell(4, BahdanauAttention(3), cell=cell, bridge="zeros", dtype="mixed_bfloat16")
     cell.build((None, 5), memory_shape=shape_of(6))

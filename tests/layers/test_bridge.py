@@ -1,4 +1,4 @@
-"""The bridges: the summary's, against the equation, that of zeros, and the summary itself."""
+"""The bridges: a projection of the summary, by its equation; zeros; and the summary itself."""
 
 import json
 
@@ -18,7 +18,7 @@ SUMMARY = np.random.default_rng(4).normal(size=(2, 5)).astype("float32")
 SIZES = [(3,), (3, 3), ((3,),), ((3,), (2, 4)), ((4,), (4,))]
 
 every_structure = pytest.mark.parametrize("sizes", SIZES, ids=str)
-# of a summary of any width
+# bridges that accept a summary of any width
 every_bridge = pytest.mark.parametrize("name", ["summary", "zeros"])
 
 

@@ -1,4 +1,4 @@
-"""ConvolutionalReader: against the equations, over padding, beyond the known places."""
+"""ConvolutionalReader equals its equations, ignores padding, and reads beyond its positions."""
 
 import json
 
@@ -22,7 +22,7 @@ def built(**kwargs):
 
 
 def convolve(x, kernel, bias):
-    """The kernel's middle stands over each token; zeros stand beyond both ends."""
+    """Convolve with a kernel that is centred on each token; both ends are padded with zeros."""
     width = len(kernel)
     before = (width - 1) // 2
     padded = np.pad(x, ((before, width - 1 - before), (0, 0)))
@@ -32,7 +32,7 @@ def convolve(x, kernel, bias):
 
 
 def expected(reader, inputs):
-    """One sentence, all of it real."""
+    """Return the outputs for one sentence without padding."""
     W, b = extract.arrays(reader.input_projection)
     places = np.asarray(reader.table, "float64")[: len(inputs)]
     x = (inputs + places) @ W + b

@@ -1,4 +1,4 @@
-"""Coverage features: coverage and convolution against the equations, over steps."""
+"""Coverage features: coverage, convolution and grid equal their equations over steps."""
 
 import extract
 import keras
@@ -32,7 +32,7 @@ def built(kind, **kwargs):
 
 
 def marked(layer, keys=KEYS):
-    """A function of all weights: the keys that each step sees."""
+    """Return a function of all weights that returns the keys at each step."""
 
     def function(weights, mask):
         def step(state, weights):
@@ -44,17 +44,17 @@ def marked(layer, keys=KEYS):
 
 
 def coverage(layer, weights):
-    """V C_{i-1} of a sentence, C_ij = C_{i-1,j} + alpha_ij."""
+    """Return V C_{i-1} for a sentence, where C_ij = C_{i-1,j} + alpha_ij."""
     (V,) = extract.arrays(layer.projection)
     before = [weights[:i].sum(axis=0) for i in range(len(weights))]
     return np.array([[c * V[0] for c in C] for C in before])
 
 
 def convolution(layer, weights):
-    """U (F * alpha_{i-1}) of a sentence, or of the sum so far; zeros around it and at first."""
+    """Return U (F * alpha_{i-1}) for a sentence, with zeros around it and before step 1."""
     (F,), (U,) = extract.arrays(layer.convolution), extract.arrays(layer.projection)
     size = len(F)
-    before = (size - 1) // 2  # places to the left of the middle
+    before = (size - 1) // 2  # positions to the left of the centre
     features = []
     seen = weights
     for last in [np.zeros(weights.shape[1]), *seen[:-1]]:
@@ -75,7 +75,7 @@ def test_convolution_is_that_of_the_last_weights(run, size):
 
 
 def grid(layer, weights):
-    """U_f (Q * sum of the weights so far) of a sentence, cell by cell, zeros around the grid."""
+    """Return U_f (Q * sum of previous weights) for a sentence, with zeros around the grid."""
     (Q,), (U,) = extract.arrays(layer.convolution), extract.arrays(layer.projection)
     wide, high, height = *Q.shape[:2], layer.grid_height
     left, above = (wide - 1) // 2, (high - 1) // 2
@@ -97,7 +97,7 @@ def grid(layer, weights):
     [(3, 2, 3), (5, 3, 5), (4, 3, 4), (5, 2, 3), (3, 6, 3), (3, 4, 3), (2, 1, 1)],
 )
 def test_coverage_of_a_grid_is_a_convolution_of_two_axes(run, size, height, rows):
-    """Also where the last column is not whole: six positions in columns of four."""
+    """This includes an incomplete last column: six positions in columns of four."""
     layer = built("grid", kernel_size=size, grid_height=height)
     assert layer.convolution.kernel.shape == (size, rows, 1, 3)
     found = run(marked(layer), WEIGHTS, MASK)

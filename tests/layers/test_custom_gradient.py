@@ -1,4 +1,4 @@
-"""A gradient by hand where the backend takes one, autograd's where it does not."""
+"""Custom gradients on backends that support them; autograd elsewhere."""
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from keras_bahdanau.layers.recurrence import custom_gradient
 
 @custom_gradient
 def squares(x, y):
-    """Two outputs, and ten times the true gradient."""
+    """Return two outputs; their custom gradient is ten times the true gradient."""
 
     def gradient(*upstream):
         of_first, of_second = upstream

@@ -1,4 +1,4 @@
-"""The decoder cells: one target step against the equations, with and without a beam."""
+"""A target step of each decoder cell equals the equations, with and without a beam."""
 
 import extract
 import keras
@@ -19,7 +19,7 @@ SUMMARY = RANDOM.normal(size=(3, 6)).astype("float32")
 TASK = RANDOM.normal(size=(3, 2)).astype("float32")
 MASK = np.arange(4) < np.array(LENGTHS)[:, None]
 INPUTS = RANDOM.normal(size=(3, 5)).astype("float32")
-STATES = RANDOM.normal(size=(2, 2, 3, 7)).astype("float32")  # layer, state, batch, units
+STATES = RANDOM.normal(size=(2, 2, 3, 7)).astype("float32")  # (layer, state, batch, units)
 MEMORY = (VALUES, MASK, SUMMARY, None, TASK)
 EVERYTHING = ("state", "embedding", "context", "task")
 
@@ -47,7 +47,7 @@ def built(kind="gru", when="before", dropout=0.0, **options):
 
 
 def state_of(cell):
-    """A state in the middle of a sentence, as if another context had gone before."""
+    """Return a random state, as in the middle of a sentence."""
     state = cell.initial_state(cell.prepare(memory_of(*MEMORY)))
     random = np.random.default_rng(3)
     return tf.nest.map_structure(
@@ -56,7 +56,7 @@ def state_of(cell):
 
 
 def step(cell):
-    """A function that gives (output, context, weights) and the next state."""
+    """Return a function that returns (output, context, weights) and the next state."""
 
     def function(inputs, state):
         shown, state = cell(inputs, state, cell.prepare(memory_of(*MEMORY)))
@@ -66,7 +66,7 @@ def step(cell):
 
 
 def opened(cell, top, context):
-    """The context, scaled by sigmoid(w s + b) where there is a gate."""
+    """Return the context, scaled by sigmoid(w s + b) if the cell has a gate."""
     if cell.context_gate is None:
         return context
     w, b = extract.arrays(cell.context_gate)
@@ -74,7 +74,7 @@ def opened(cell, top, context):
 
 
 def oracle_step(cell, when, row, state):
-    """(output, states, context, alpha) of one row, straight from the equations."""
+    """Return (output, states, context, alpha) of one row, computed from the equations."""
     values = VALUES[row, : LENGTHS[row]].astype("float64")
     (states,) = ([s[row] for s in layer] for layer in state.cell)
     attention = extract.attention(cell.attention)
@@ -126,7 +126,7 @@ def test_a_step_is_that_of_the_equations(run, kind, when, query):
 @pytest.mark.parametrize("output", ["attentional", "state"])
 @pytest.mark.parametrize("attentional", ["context", "layer"])
 def test_what_is_fed_and_what_is_read_out_can_be_exchanged(run, attentional, output):
-    """s_i = f(s_{i-1}, [y_{i-1}; h~_{i-1}]), with h~_i = c_i or that of a layer with a bias."""
+    """s_i = f(s_{i-1}, [y_{i-1}; h~_{i-1}]), where h~_i is c_i or a Dense layer of [c_i; s_i]."""
     layer = keras.layers.Dense(2, activation="relu") if attentional == "layer" else "context"
     cell = built("gru", "after", attentional=layer, output=output)
     state = state_of(cell)
@@ -158,7 +158,7 @@ def test_the_output_must_be_known():
 
 @NOT_BLOCKS
 def test_a_gate_scales_the_context_and_nothing_else(run, when):
-    """Xu et al. 2015, section 4.2.1."""
+    """The gate is that of Xu et al. (2015), section 4.2.1."""
     cell = built("lstm", when, query=EVERYTHING, context_gate=True)
     state = state_of(cell)
     shown, _ = run(step(cell), INPUTS, state)
@@ -176,7 +176,7 @@ def test_a_gate_is_no_weight_until_it_is_asked_for(when):
     gates = [sum("context_gate" in one.path for one in cell.weights) for cell in (plain, gated)]
     assert gates == [0, 2] and len(gated.weights) == len(plain.weights) + 2
     before = plain.get_config()
-    assert before.pop("context_gate") is False  # a file of before has no such entry
+    assert before.pop("context_gate") is False  # missing in files of earlier versions
     loaded = type(plain).from_config(before)
     loaded.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))
     loaded.set_weights(plain.get_weights())
@@ -253,7 +253,7 @@ def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):
 @pytest.mark.few(1)
 @NOT_BLOCKS
 def test_further_cells_stand_on_the_first(run, when):
-    """With zero weights a residual cell adds nothing: two cells say what the lower one says."""
+    """A residual cell with zero weights adds nothing: two cells give the lower one's output."""
     deep, flat = built("gru", when, depth=2, residual=True), built("gru", when)
     upper = deep.stack.cells[1]
     upper.set_weights([np.zeros_like(weight) for weight in upper.get_weights()])
@@ -264,7 +264,7 @@ def test_further_cells_stand_on_the_first(run, when):
     deep.stack.cells[0].set_weights(flat.stack.cells[0].get_weights())
     state = state_of(flat)
     zero = (np.zeros((3, 7), "float32"),)
-    if when == "before":  # what asks is the upper cell's state
+    if when == "before":  # the upper cell's state is the query
         state = state._replace(cell=(zero,))
     deep_state = state._replace(cell=(*state.cell, zero))
     found, expected = run(step(deep), INPUTS, deep_state), run(step(flat), INPUTS, state)
@@ -330,8 +330,8 @@ def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
         {"cell": "gru", "depth": 2, "residual": True, "context_gate": True},
         {"cell": "ssru", "depth": 2, "query": ("state", "embedding", "task")},
         {"cell": "lstm", "context_dropout": 0.5, "recurrent_dropout": 0.5},
-        {"cell": "gru", "query": EVERYTHING},  # whose steps attend one after the other
-        {"cell": "sru", "normalizer": "monotonic"},  # likewise
+        {"cell": "gru", "query": EVERYTHING},  # must attend step by step
+        {"cell": "sru", "normalizer": "monotonic"},  # must attend step by step
     ],
 )
 def test_a_target_read_at_once_gives_what_its_steps_give(options):
@@ -349,7 +349,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
             result = function(cell, inputs, prepared)
             loss = tf.reduce_sum(tf.sin(result))
         gradients = tape.gradient(loss, cell.trainable_variables)
-        # none where the keys are made, which was before
+        # None for the key projection, which ran outside of the tape
         results.append([result, *(0 if each is None else each for each in gradients)])
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
@@ -358,7 +358,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ssru", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_target_read_at_once_is_what_its_steps_give(kind):
-    """To about 1e-7, and not further: the softmax is in float32 under every policy."""
+    """They are equal to only about 1e-7: the softmax is float32 under every policy."""
     attention = BahdanauAttention(3, dtype="float64")
     cell = DECODER_CELLS["apart"](7, attention, cell=kind, depth=2, dtype="float64")
     cell.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))

@@ -1,4 +1,4 @@
-"""Docstrings of public layers send their readers to what the reference shows."""
+"""Docstrings of public layers refer only to classes that the reference documents."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""No attention: one context for all steps."""
+"""Without attention, all steps have the same context."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weights that come from outside."""
+"""Attention with given weights."""
 
 import json
 
@@ -17,7 +17,7 @@ QUERY = np.zeros((3, 5), "float32")
 
 
 def steps(beam=()):
-    """A function of (values, mask, given): contexts and weights of three steps."""
+    """Return a function of (values, mask, given): contexts and weights of three steps."""
 
     def function(values, mask, given):
         attention = ForcedAlignment()

@@ -1,4 +1,4 @@
-"""Hard alignments without a decoder: a Markov chain over the places of a source."""
+"""Hard alignments without a decoder: a Markov chain over source positions."""
 
 import extract
 import numpy as np
@@ -22,7 +22,7 @@ def built(**options):
 
 
 def chain(layer):
-    """The priors of the real places, from the transitions one by one."""
+    """Yield the prior over real positions at each step, by applying one transition at a time."""
     (W,) = extract.arrays(layer.score)
     before = np.eye(4)[0]
     for query in QUERY[0]:

@@ -1,4 +1,4 @@
-"""Attention layers in Keras' conventions: lists, names, masks of every form, grids, errors."""
+"""Attention layers follow Keras' conventions for lists, names, masks, grids and errors."""
 
 import keras
 import modes
@@ -41,14 +41,14 @@ def each_kind(test):
 
 
 def softmax(scores, real):
-    """Softmax over real positions, zeros without one, in float64."""
+    """Softmax over real positions in float64; zeros if there are none."""
     powers = np.where(real, np.exp(scores - np.max(scores, where=real, initial=-1e9)), 0)
     total = powers.sum(axis=-1, keepdims=True)
     return np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
 
 
 def oracle(attention, query, value, key, real):
-    """Context and weights of additive attention, `real` `(batch, target_time, source_time)`."""
+    """Return context and weights of additive attention; `real` has a value for each weight."""
     kernels = attention.score.query_projection.kernel, attention.score.key_projection.kernel
     w, u, v = (np.asarray(kernel, "float64") for kernel in (*kernels, attention.score.v))
     hidden = np.tanh((query @ w)[:, :, None] + (key @ u)[:, None])
@@ -127,7 +127,7 @@ def with_identity_projections():
 
 
 def additive_pair():
-    """Stock `AdditiveAttention`, and ours with W = U = 1 and the same v."""
+    """Return Keras' `AdditiveAttention`, and ours with W = U = 1 and the same v."""
     stock, attention = keras.layers.AdditiveAttention(), with_identity_projections()
     stock.build([QUERY.shape, VALUE.shape])
     attention.score.v.assign(np.asarray(stock.scale)[:, None])
@@ -141,11 +141,11 @@ def dot_pair():
 @pytest.mark.parametrize("pair", [additive_pair, dot_pair])
 @pytest.mark.parametrize("name", [name for name in MASKS if name not in ("a wide key", "all")])
 def test_stock_attention_gives_the_same_for_lists_and_names(name, pair):
-    """Rows with something real: without it the stock layer has uniform weights."""
+    """The rows have real positions: Keras' layer gives rows without any uniform weights."""
     arguments = dict(MASKS[name])
     if "attention_mask" in arguments:
-        return  # of which the stock layer knows nothing: see the next test
-    arguments.pop("key_mask", None)  # which it does not read
+        return  # not supported by Keras' layer: see the next test
+    arguments.pop("key_mask", None)  # not supported by Keras' layer
     stock, attention = pair()
     tensors = [QUERY, VALUE, *([arguments["key"]] if "key" in arguments else [])]
     options = {
@@ -164,7 +164,7 @@ def test_stock_attention_gives_the_same_for_lists_and_names(name, pair):
 
 @pytest.mark.parametrize("name", MASKS)
 def test_one_stock_head_without_projections_gives_the_same(name):
-    """`keras.layers.MultiHeadAttention`, which reads all masks; a query must have a position."""
+    """`keras.layers.MultiHeadAttention` reads all masks; only queries with real positions count."""
     arguments = {**MASKS[name], **({"key": KEY} if "key" in MASKS[name] else {})}
     stock = keras.layers.MultiHeadAttention(1, 6, use_bias=False)
     stock.build(QUERY.shape, VALUE.shape)
@@ -199,7 +199,7 @@ def test_all_forms_of_a_call_are_one(kind):
         attention((QUERY, VALUE, VALUE), mask=[QUERY_MASK | True, VALUE_MASK, VALUE_MASK]),
         attention(query=QUERY, value=VALUE, mask=VALUE_MASK),
         attention(QUERY, values=VALUE, mask=VALUE_MASK),
-        attention(QUERY, VALUE, VALUE_MASK),  # as in older versions
+        attention(QUERY, VALUE, VALUE_MASK),  # the order of earlier versions
         attention(QUERY, VALUE, None, None, VALUE_MASK, None, None, False, False, False),
         attention(QUERY, VALUE, attention_mask=VALUE_MASK[:, None]),
         attention(QUERY, VALUE, VALUE, key_mask=VALUE_MASK),
@@ -228,7 +228,7 @@ def test_a_mask_for_each_query_counts_step_by_step(kind):
 
 
 def classifier(attention, as_list=False, encoder=keras.layers.LSTM):
-    """A model of padded ids that gives predictions and weights."""
+    """Return a model from padded ids to predictions and weights."""
     ids = keras.Input((None,), dtype="int32")
     words = keras.layers.Embedding(10, 6, mask_zero=True)(ids)
     states, query = encoder(6, return_sequences=True)(words), keras.layers.GRU(6)(words)
@@ -242,7 +242,7 @@ WIDE_IDS = np.pad(IDS, ((0, 0), (0, 4)))
 
 
 def assert_padding_is_ignored(model):
-    """Padding has weight 0 and changes nothing, in a batch or alone."""
+    """Assert that padding has weight 0 and changes nothing, in a batch or alone."""
     short, wide, alone = (model(ids) for ids in (IDS, WIDE_IDS, IDS[1:, :1]))
     assert not np.asarray(wide[1])[WIDE_IDS == 0].any()
     np.testing.assert_allclose(wide[0], short[0], atol=1e-6)
@@ -275,7 +275,7 @@ def test_padding_is_ignored_in_a_subclassed_model():
 
 
 class LSTMWithoutMask(keras.layers.LSTM):
-    """LSTM whose output carries no mask, as from Keras 3.16."""
+    """An LSTM whose output has no mask, as in Keras 3.16 and later."""
 
     def compute_mask(self, inputs, mask=None):
         return None
@@ -411,7 +411,7 @@ def test_projections_have_initializers_regularizers_and_constraints():
         *(weight for weight in attention.weights if "kernel" in weight.path),
     ]
     assert len(kernels) == 3
-    assert not np.array_equal(kernels[1], kernels[2])  # each is drawn anew
+    assert not np.array_equal(kernels[1], kernels[2])  # each is initialized separately
     squares = sum(np.sum(np.square(kernel)) for kernel in kernels)
     np.testing.assert_allclose(sum(attention.losses), 0.5 * squares, rtol=1e-5)
     assert all(isinstance(kernel.constraint, keras.constraints.NonNeg) for kernel in kernels)
@@ -500,7 +500,7 @@ def test_a_mask_that_an_operation_drops_is_told(layer, name):
     query = () if isinstance(layer, kb.AttentionPooling) else (keras.Input((6,)),)
     with pytest.warns(UserWarning, match=f"The values have no mask.*'{name}.*Pass mask="):
         layer(*query, words)
-    layer(*query, words, mask=ids > 0)  # without a warning
+    layer(*query, words, mask=ids > 0)  # no warning
     if query:
-        layer(words, words, value_mask=ids > 0)  # padding asks, but gets no weight
+        layer(words, words, value_mask=ids > 0)  # padding is a query, but gets no weight
     layer(*query, OPERATIONS[name](keras.layers.Embedding(10, 6)(ids)))

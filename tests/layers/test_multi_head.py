@@ -1,4 +1,4 @@
-"""Several heads against the equations, one head at a time."""
+"""Multi-head attention equals the equations, computed one head at a time."""
 
 import extract
 import numpy as np
@@ -50,7 +50,7 @@ def scaled_dot(head, query, keys):
 
 
 def one_head(attention, index, score, query, values):
-    """c and alpha of one head, over the values of one sentence."""
+    """Return c and alpha of one head for the values of one sentence."""
     (Q,), (K,), (V,) = (
         extract.arrays(projections[index])
         for projections in (attention.queries, attention.keys, attention.values)

@@ -1,4 +1,4 @@
-"""Normalizers: softmax under a mask, and monotonic alignment against the process it stands for."""
+"""Normalizers: masked softmax, and monotonic alignment compared with its stochastic process."""
 
 import itertools
 
@@ -39,7 +39,7 @@ def monotonic(hard=False, r=-0.7, **kwargs):
 
 
 def alignment(normalizer, training=False):
-    """A function of all scores and the mask: the weights of every step."""
+    """Return a function of all scores and the mask that returns the weights of every step."""
 
     def function(scores, mask):
         def step(state, scores):
@@ -60,9 +60,9 @@ def recursion(probabilities, last):
 
 
 def walk(stops):
-    """Where each step stops, or None, for `stops` of `(target_time, source_time)` draws.
+    """Return the position where each step stops, or None, for draws `(target_time, source_time)`.
 
-    Whoever finds no place has left the sentence: no later step finds one.
+    A step that doesn't stop has left the sentence, and no later step stops.
     """
     place, found = 0, []
     for row in stops:
@@ -73,7 +73,7 @@ def walk(stops):
 
 
 def expected_walk(probabilities):
-    """Probability of each place at each step: over every outcome of all draws."""
+    """Return the probability of each position at each step, as a sum over all possible draws."""
     alpha = np.zeros(probabilities.shape)
     for draws in itertools.product([0, 1], repeat=probabilities.size):
         draws = np.reshape(draws, probabilities.shape)
@@ -153,7 +153,7 @@ def test_mocha_of_one_place_is_monotonic(run):
 
 
 def test_hard_mocha_looks_back_from_the_place_where_it_stops(run):
-    third = np.log(3)  # three times the weight of 0
+    third = np.log(3)  # exp(third) = 3 exp(0)
     scores = np.array(
         [
             [
@@ -168,10 +168,10 @@ def test_hard_mocha_looks_back_from_the_place_where_it_stops(run):
     expected = [
         [0, 0, 0, 0, 0],
         [0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0],  # it stops nowhere
+        [0, 0, 0, 0, 0],  # doesn't stop
     ]
-    expected[0][:2] = [1 / 4, 3 / 4]  # it stops at 1, and there are but two places
-    expected[1][1:4] = [1 / 5, 1 / 5, 3 / 5]  # it stops at 3, and looks back to 1
+    expected[0][:2] = [1 / 4, 3 / 4]  # stops at 1, where the chunk has only two positions
+    expected[1][1:4] = [1 / 5, 1 / 5, 3 / 5]  # stops at 3, and looks back to 1
     np.testing.assert_allclose(weights[0], expected, atol=1e-6)
 
 
@@ -182,7 +182,7 @@ def test_hard_and_expected_mocha_agree_where_all_is_decided(run, width):
     soft, hard = (
         run(alignment(mocha(width, hard, r=0.0, g=0.02)), scores, MASK) for hard in (False, True)
     )
-    stopped = hard.sum(axis=-1) > 0.5  # later steps of the hard one go on from where it stayed
+    stopped = hard.sum(axis=-1) > 0.5  # after a step without a stop, the hard variant differs
     stopped = np.cumprod(stopped, axis=-1) > 0
     assert stopped.sum() > 4
     np.testing.assert_allclose(soft[stopped], hard[stopped], atol=1e-5)
@@ -334,7 +334,7 @@ def test_gradients_are_finite_and_none_comes_from_padding(kind, training):
     assert not np.any(np.asarray(by_scores)[~np.broadcast_to(MASK[:, None], SCORES.shape)])
     assert len(by_weights) == (0 if kind in STATELESS else 2 if "mocha" in kind else 1)
     if kind == "mocha-hard" and not training:
-        assert by_weights.pop(0) is None  # of r, for the same reason
+        assert by_weights.pop(0) is None  # r, for the same reason
     assert all(np.isfinite(gradient) and gradient != 0 for gradient in by_weights)
 
 

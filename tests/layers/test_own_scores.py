@@ -1,4 +1,4 @@
-"""Scores that users write: the example of the docstring, and what is refused."""
+"""User-defined scores: the example in the docstring, and errors."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ VALUES = RANDOM.normal(size=(2, 5, 6)).astype("float32")
 
 
 class TutorialScore(AdditiveScore):
-    """The sum as TensorFlow's tutorial writes it, for one query."""
+    """The sum as in TensorFlow's tutorial, for a single query."""
 
     def compare(self, query, keys):
         added = ops.expand_dims(self.query_projection(query), 1) + keys
@@ -48,7 +48,7 @@ def built(score):
 
 @pytest.fixture(scope="module")
 def relu_score():
-    """`ReluScore` of the docstring's example, which runs here."""
+    """`ReluScore` from the example in the docstring, which is executed here."""
     (example,) = re.findall(r"```python\n(.*?)```", inspect.getdoc(Score), re.DOTALL)
     namespace = {}
     exec(example, namespace)
@@ -68,7 +68,7 @@ def test_the_example_of_the_docstring_is_its_equation(relu_score, run):
     scores = run(attention.score, QUERIES, VALUES)
     expected = [[[e(s, h) for h in VALUES[b]] for s in QUERIES[b]] for b in range(2)]
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
-    for i in range(3):  # a query alone
+    for i in range(3):  # a single query
         one = run(attention.score, QUERIES[:, i], VALUES)
         np.testing.assert_allclose(one, scores[:, i], rtol=1e-5, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Attention over the decoder's own past, step by step against the equations."""
+"""Attention over the decoder's past equals the equations step by step."""
 
 import extract
 import numpy as np
@@ -34,7 +34,7 @@ def answers(attention):
 
 
 def past(attention, queries, step, length):
-    """d_i from the last `length` queries before step i."""
+    """Return d_i, computed from the last `length` queries before step i."""
     (P,) = extract.arrays(attention.projection)
     before = queries[max(0, step - length) : step]
     if not len(before):
@@ -63,7 +63,7 @@ def test_each_hypothesis_of_a_beam_has_a_past_of_its_own(run):
     attention, beam = built(2), QUERIES[:, :3]
 
     def two_steps(first, second, values, mask):
-        """Each row of the beam asks with `first`, then all with `second`."""
+        """Return the contexts of a second step, after a step with other queries."""
         memory = Memory(values, mask, summary=(), last=(), task=())
         prepared, state = (
             ProjectedMemory(memory, attention.prepare(memory)),

@@ -1,4 +1,4 @@
-"""Copying against the equations of the paper."""
+"""Copying equals the equations of the paper."""
 
 import extract
 import numpy as np
@@ -15,11 +15,11 @@ BATCH, STEPS, PLACES, VOCABULARY = 2, 3, 5, 7
 LOGITS = RANDOM.normal(size=(BATCH, STEPS, VOCABULARY)).astype("float32")
 GENERATION = RANDOM.uniform(size=(BATCH, STEPS)).astype("float32")
 WEIGHTS = RANDOM.dirichlet(np.ones(PLACES), (BATCH, STEPS)).astype("float32")
-SYMBOLS = np.array([[4, 2, 4, 6, 3], [5, -1, 3, 5, -1]], "int32")  # twice the same, and unknown
+SYMBOLS = np.array([[4, 2, 4, 6, 3], [5, -1, 3, 5, -1]], "int32")  # repeated and unknown symbols
 
 
 def by_hand(logits, generation, weights, symbols):
-    """p(w) of one step, position by position."""
+    """Return p(w) of one step, summed over positions."""
     copied = np.zeros(len(logits))
     for symbol, weight in zip(symbols, weights, strict=True):
         if symbol >= 0:
@@ -119,7 +119,7 @@ def test_the_extremes_are_finite_and_so_are_their_gradients(generation, scale):
 
 
 def test_its_gradient_is_that_of_the_definition():
-    """By float64, in which a difference of 1e-6 tells the slope; of weights that sum to 0.9."""
+    """Finite differences of 1e-6 in float64 give the slope, here for weights that sum to 0.9."""
     inputs = [tf.convert_to_tensor(one) for one in (LOGITS, GENERATION, 0.9 * WEIGHTS)]
     factors = RANDOM.normal(size=LOGITS.shape)
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""AttentionPooling: one vector of a sequence, against the equations of Yang et al. (2016)."""
+"""AttentionPooling, from a sequence to a vector, equals the equations of Yang et al. (2016)."""
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ IDS = np.array([[3, 4, 5], [1, 0, 0]])
 
 
 def oracle(pooling, steps):
-    """Context and weights of one sequence: eq. 8 to 10, in float64."""
+    """Return context and weights of one sequence by equations 8 to 10, in float64."""
     projection = pooling.attention.score.key_projection
     W, b = (np.asarray(weight, "float64") for weight in (projection.kernel, projection.bias))
     scores = np.tanh(steps @ W + b) @ np.asarray(pooling.query_vector, "float64")[0]
@@ -93,7 +93,7 @@ def test_two_of_them_are_a_hierarchical_attention():
 
 
 def test_the_mask_of_words_tells_which_sentences_are_real():
-    """Keras' `TimeDistributed` hands on the mask of its inputs, one axis too long."""
+    """Keras' `TimeDistributed` passes on the mask of its inputs, which has an axis too many."""
     ids = keras.Input((None, None), dtype="int32")
     words = keras.layers.Embedding(9, 6, mask_zero=True)(ids)
     sentences = keras.layers.TimeDistributed(kb.AttentionPooling(5))(words)

@@ -1,4 +1,4 @@
-"""Scripts with attention as people post them: what ends each, and that three lines repair it."""
+"""Attention scripts as people post them fail, and changing three lines repairs each."""
 
 import re
 import warnings
@@ -12,21 +12,21 @@ import tensorflow as tf
 SCRIPTS = posted_scripts.SCRIPTS
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # of Keras, of old arguments
+    pytest.mark.filterwarnings("ignore"),  # from Keras, about old arguments
     pytest.mark.parametrize("name", SCRIPTS),
 ]
 
 
 @pytest.fixture(autouse=True)
 def eager(name):
-    """No graph is built for one batch, but where the script builds one."""
+    """Run functions eagerly unless the script uses `tf.function`: it is faster for one batch."""
     tf.config.run_functions_eagerly("tf.function" not in SCRIPTS[name].code)
     yield
     tf.config.run_functions_eagerly(False)
 
 
 def run(code):
-    """The names of a script after its run."""
+    """Run a script, and return its namespace."""
     keras.utils.set_random_seed(81)
     namespace = {**posted_scripts.data(), "__name__": "posted"}
     exec(compile(code, "posted", "exec"), namespace)
@@ -50,7 +50,7 @@ def test_three_changed_lines_repair_it(name):
     model, inputs = names["model"], eval(script.inputs, names)
     alone = keras.tree.map_structure(lambda array: array[:1], inputs)
     outputs, output = (model(arrays, training=False) for arrays in (inputs, alone))
-    np.testing.assert_allclose(outputs[:1], output, atol=1e-6)  # each row for itself
+    np.testing.assert_allclose(outputs[:1], output, atol=1e-6)  # rows are independent
 
 
 def test_a_mistake_is_told_in_a_line(name):
@@ -59,5 +59,5 @@ def test_a_mistake_is_told_in_a_line(name):
         warnings.filterwarnings("error", message="The values have no mask")
         with pytest.raises((ValueError, TypeError, UserWarning)) as error:
             run(script.mistaken())
-    lines = str(error.value).splitlines()  # Keras adds its own inside the call of a user's class
+    lines = str(error.value).splitlines()  # Keras adds lines in the call of a user's class
     assert any(re.search(script.told, line) for line in lines), error.value

@@ -1,4 +1,4 @@
-"""PyramidalRNN: pairs of steps, read from both ends."""
+"""PyramidalRNN reads pairs of steps from both ends."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What asks, put together of any parts."""
+"""Queries, concatenated from any parts."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The readouts against their equations."""
+"""The readouts equal their equations."""
 
 import extract
 import numpy as np

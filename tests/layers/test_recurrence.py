@@ -1,4 +1,4 @@
-"""The scan: it is a loop, forwards and backwards, in a graph and under XLA."""
+"""`scan` and its gradient equal those of a Python loop, in a graph and with XLA."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ KERNEL = RANDOM.normal(size=(3, 3)).astype("float32")
 
 
 def step(state, x, kernel=KERNEL):
-    """A structure of states that depend on each other, one of them an integer."""
+    """One step of a structure of states that depend on each other; one is an integer."""
     h, (total, count) = state
     h = ops.tanh(ops.matmul(h, kernel) + x)
     state = h, (total + h * x, count + 1)
@@ -35,7 +35,7 @@ def python_loop(step, state, inputs, template=None):
 
 
 def gradients(loop):
-    """A function of (inputs, h, kernel): the loss over a loop's states, and its gradients."""
+    """Return a function of (inputs, h, kernel): a loss of a loop's states, and its gradients."""
 
     def function(inputs, h, kernel):
         with tf.GradientTape() as tape:

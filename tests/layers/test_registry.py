@@ -1,4 +1,4 @@
-"""The table of all layers: one place for their names, and enough for Keras to find them."""
+"""The table of all layers contains their names, and lets Keras find them."""
 
 import importlib
 import subprocess

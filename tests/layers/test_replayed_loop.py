@@ -1,4 +1,4 @@
-"""The loop's gradient by replayed steps is TensorFlow's own, for each cell, score and option."""
+"""Replayed steps give a loop the same gradient as TensorFlow, for each cell, score and option."""
 
 import functools
 
@@ -33,7 +33,7 @@ KERNEL = 0.3 * np.random.default_rng(7).normal(size=(WIDTH, WIDTH))
 
 
 def compare(name, policy="float32", **settings):
-    """Arrays of a case: replayed, TensorFlow's own, and products behind the loops."""
+    """Return the result of `gradients` for a case, with replayed steps and by TensorFlow."""
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(policy)
     try:
@@ -74,7 +74,7 @@ def test_gradients_of_a_reader_are_those_of_tensorflow_in_float64(name):
     finally:
         keras.config.set_dtype_policy("float32")
     assert_close(outputs, expected, 1e-12)
-    # the norms of layer-normalized cells are float32
+    # layer normalization is computed in float32
     assert_close(slopes, expected_slopes, 1e-5 if name.startswith("layer-norm") else 1e-10)
     assert counts
 
@@ -102,7 +102,7 @@ def test_half_precision_is_no_further_from_float32_than_tensorflow(name, policy)
 
 
 def step_of_arrays(kernel, product=ops.matmul):
-    """A step whose state has integers, and whose gradient reaches a captured kernel."""
+    """Return a step that has an integer in its state and captures a kernel."""
 
     def step(state, x):
         h, count = state
@@ -176,7 +176,7 @@ def test_a_replay_has_the_draws_of_its_step():
 
     (hs, noises), slopes, counts = gradients(function, ARRAYS)
     assert counts == [1]
-    slope = np.zeros_like(ARRAYS[1])  # of the loss sum h^2 + 2 sum noise^2
+    slope = np.zeros_like(ARRAYS[1])  # gradient of the loss, sum h^2 + 2 sum noise^2
     kernel_slope = np.zeros_like(KERNEL)
     for t in reversed(range(INPUTS.shape[1])):
         slope = slope + 2 * hs[:, t]
@@ -302,7 +302,7 @@ def test_a_jacobian_in_a_graph_is_right():
 
 
 def losses(replayed, policy="float32", epochs=100, **settings):
-    """Losses of a small translator, with dropout in its loops, and its optimizer."""
+    """Train a small translator with dropout in its loops; return its losses and its optimizer."""
     source, target = (np.random.default_rng(4).integers(1, 20, (8, 7)) for _ in range(2))
     keras.utils.set_random_seed(2)
     keras.config.set_dtype_policy(policy)
@@ -316,7 +316,7 @@ def losses(replayed, policy="float32", epochs=100, **settings):
     with step_gradients.counted(replayed) as counts:
         data = (source, target[:, :-1]), target[:, 1:]
         history = model.fit(*data, batch_size=8, epochs=epochs, shuffle=False, verbose=0)
-    # two directions of the encoder and the decoder, each time that Keras traces the step
+    # three loops (two encoder directions and the decoder) each time Keras traces the step
     assert bool(counts) == replayed and len(counts) % 3 == 0
     return history.history["loss"], model.optimizer
 
@@ -339,7 +339,7 @@ def test_the_losses_of_a_training_under_xla_are_those_of_another_order_of_summat
 def test_a_training_in_half_precision_scales_its_loss():
     found, optimizer = losses(True, "mixed_float16", epochs=30)
     assert isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-    # steps whose scaled gradients are not finite are left out, and halve the scale
+    # steps with non-finite scaled gradients are skipped and halve the scale
     scale, steps = float(optimizer.dynamic_scale), int(optimizer.inner_optimizer.iterations)
     assert 0 < steps <= 30 and scale == 2.0 ** (15 - (30 - steps))
     expected, _ = losses(False, "mixed_float16", epochs=30)
@@ -355,7 +355,7 @@ def test_without_a_gradient_the_loop_is_the_plain_one():
         )
     assert not counts
     arrays = [op for op in graph.graph.get_operations() if op.type == "TensorListReserve"]
-    assert len(arrays) == 3  # of the inputs and the two outputs
+    assert len(arrays) == 3  # for the inputs and two outputs
 
 
 def test_a_loop_without_gradient_is_the_plain_one():

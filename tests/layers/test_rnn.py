@@ -1,4 +1,4 @@
-"""One direction with every kind of cell: Keras' layers and the scanned ones."""
+"""A unidirectional reader with every kind of cell: Keras layers and scanned cells."""
 
 import json
 
@@ -37,7 +37,7 @@ def gru(x, h, W, U, b):
 
 
 def gru_reset_before(x, h, W, U, b):
-    """Bahdanau et al. 2015, appendix A.1.1, with z and 1 - z exchanged."""
+    """Bahdanau et al. (2015), appendix A.1.1, with z and 1 - z swapped."""
     x_z, x_r, x_g = np.split(x @ W + b, 3)
     u_z, u_r, u_g = np.split(U, 3, axis=1)
     z, r = reference.sigmoid(x_z + h @ u_z), reference.sigmoid(x_r + h @ u_r)
@@ -74,7 +74,7 @@ def test_a_scanned_cell_gives_what_it_says_step_by_step(run, cell):
 
 @pytest.mark.parametrize("cell", ["ssru", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_parallel_encoder_gives_what_its_steps_give(cell):
-    """All products of all steps at once, beside a step that has the input of its own alone."""
+    """Products of all steps together equal those of single steps."""
     rnn = built(cell, dtype="float64")
     inputs = INPUTS.astype("float64")
     states = tuple(np.zeros((3, size)) for size in rnn.cell.state_sizes)
@@ -98,7 +98,7 @@ def test_recurrent_dropout_scans_the_same_kind_of_cell(cell):
 
 
 def test_recurrent_dropout_is_one_choice_for_all_steps():
-    """With U = 1 and nothing else, a state stays as it is at each step, or is lost at each."""
+    """With U = 1 and nothing else, each unit is kept and scaled, or dropped, at every step."""
     rnn = new_rnn("simple", 6, recurrent_dropout=0.5)
     rnn.build((None, None, 6))
     for weight, value in zip(
@@ -106,7 +106,7 @@ def test_recurrent_dropout_is_one_choice_for_all_steps():
     ):
         weight.assign(value)
     inputs = np.zeros((40, 3, 6), "float32")
-    inputs[:, 0] = 1e-3  # tanh x = x
+    inputs[:, 0] = 1e-3  # small, so that tanh x = x
     found = np.asarray(rnn(inputs, training=True)) / 1e-3
     kept = found[:, 1] > 0
     np.testing.assert_allclose(found[:, 1], 2.0 * kept, atol=1e-3)
@@ -173,7 +173,7 @@ def test_a_scanned_layer_round_trips_through_its_config():
 
 
 def test_a_cell_whose_output_is_wider_than_its_state_is_scanned(run):
-    """h and c side by side, by the equations of an LSTM."""
+    """The output is [h; c] by the equations of an LSTM."""
     rnn = new_rnn(WholeStateLSTMCell(5), 10)
     rnn.build(INPUTS.shape)
     cell = reference.LSTM(*extract.arrays(extract.randomize(rnn)))

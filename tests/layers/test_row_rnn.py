@@ -1,4 +1,4 @@
-"""RowRNN: each row of a grid from both of its own ends, from first states of its own."""
+"""RowRNN reads each row of a grid from both of its ends, with an initial state per row."""
 
 import extract
 import numpy as np
@@ -9,7 +9,7 @@ from keras_bahdanau.models import Encoder
 
 ROWS, COLUMNS, UNITS = 3, 4, 2
 CELLS = np.random.default_rng(0).normal(size=(3, COLUMNS * ROWS, 5)).astype("float32")
-LENGTHS = np.array([12, 7, 0], "int32")  # of 7 the rows have three, two and two cells
+LENGTHS = np.array([12, 7, 0], "int32")  # with 7 cells, the rows have 3, 2 and 2
 MASK = np.arange(COLUMNS * ROWS) < LENGTHS[:, np.newaxis]
 
 
@@ -21,7 +21,7 @@ def layer():
 
 
 def outputs(layer, state, inputs):
-    """Those of a GRU from a first state."""
+    """Return the outputs of a GRU with an initial state."""
     cell, found = extract.keras_cell(layer), []
     for x in inputs:
         (state,) = cell(x, (state,))
@@ -44,7 +44,7 @@ def test_each_row_is_read_as_if_it_were_alone(run, layer, image):
 def test_it_ends_with_the_mean_of_what_the_rows_end_with(run, layer):
     values = np.where(MASK[..., np.newaxis], run(layer, CELLS, LENGTHS), 0)
     last, backward = run(layer.last, values, MASK), run(layer.first_backward, values, MASK)
-    ends = values[1, [6, 4, 5], :UNITS].mean(axis=0)  # of the rows of three, two and two cells
+    ends = values[1, [6, 4, 5], :UNITS].mean(axis=0)  # of rows with 3, 2 and 2 cells
     begins = values[1, :3, UNITS:].mean(axis=0)
     np.testing.assert_allclose(last[1], np.concatenate([ends, begins]), atol=1e-6)
     np.testing.assert_allclose(backward[1], begins, atol=1e-6)

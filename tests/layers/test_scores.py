@@ -1,4 +1,4 @@
-"""Every score against its equation, in every shape, precision and runtime."""
+"""Every score equals its equation, in every shape, precision and runtime."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -29,13 +29,13 @@ VALUES = {width: floats(BATCH, PLACES, width) for width in (UNITS, 6)}
 
 
 class Row(NamedTuple):
-    """What there is to know of a score.
+    """How to test a score.
 
     Attributes:
-        oracle: Function (s, h, j, added, *arrays) -> e_ij, of one query and the value at place
-            j. What is `added` to a key, as location features are, enters where the key stands.
-        options: Arguments of `SCORES`, beside the name and the units.
-        config: What its own arguments are in its config.
+        oracle: Function (s, h, j, added, *arrays) -> e_ij for a query and the value at position
+            j. `added`, such as location features, is added to the key.
+        options: Arguments of `SCORES` other than the name and the units.
+        config: Its own arguments, as they appear in its config.
         values_units: Width of its values.
     """
 
@@ -103,7 +103,7 @@ def new(kind, **kwargs):
 
 
 def built(name, **kwargs):
-    """A score with random weights, and its row."""
+    """Return a score with random weights, and its row."""
     row = TABLE[name]
     score = new(name, **kwargs)
     score.build(QUERY.shape, row.values.shape)
@@ -111,7 +111,7 @@ def built(name, **kwargs):
 
 
 def expected(score, row, added=None):
-    """`(batch, n, source_time)`, one number after the other."""
+    """Return the scores `(batch, n, source_time)`, computed one at a time."""
     weights = extract.arrays(score)
     if added is None:
         added = np.zeros((BATCH, QUERIES, PLACES, score.key_units))
@@ -178,7 +178,7 @@ def test_a_product_that_a_half_cannot_hold_is_exact(policy):
 
 
 def gradients_of(score, compare):
-    """A function of (query, values) that gives the gradients of them and of each weight."""
+    """Return a function of (query, values) that returns gradients to both and to each weight."""
 
     def function(query, values):
         with tf.GradientTape() as tape:
@@ -238,7 +238,7 @@ def test_a_phone_gives_the_same_scores_with_built_in_operations(name):
     specs = {name: tf.TensorSpec(array.shape, name=name) for name, array in inputs.items()}
     traced = tf.function(lambda **inputs: score(**inputs)).get_concrete_function(**specs)
     holder = tf.Module()
-    holder.kept = traced.variables  # without them the file has no signature
+    holder.kept = traced.variables  # otherwise, the file has no signature
     converter = tf.lite.TFLiteConverter.from_concrete_functions([traced], holder)
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
     runner = Interpreter(model_content=converter.convert()).get_signature_runner()
@@ -285,7 +285,7 @@ def test_a_bias_is_added_inside_of_the_tanh(run):
 def test_a_kernel_stored_in_two_blocks_starts_as_one(name):
     score = SCORES.get(name, units=300)
     score.build((None, 100), (None, None, 200))
-    limit = np.sqrt(6 / (100 + 200 + score.key_units))  # Glorot and Bengio 2010, of the whole
+    limit = np.sqrt(6 / (100 + 200 + score.key_units))  # Glorot and Bengio 2010, whole kernel
     for block in (score.query_projection.kernel, score.key_projection.kernel):
         assert 0.95 * limit < np.abs(block).max() <= np.float32(limit)
     shorter = min(np.size(score.query_projection.kernel), np.size(score.key_projection.kernel))

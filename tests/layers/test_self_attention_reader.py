@@ -1,4 +1,4 @@
-"""The Transformer that reads: against its equations, and blind to padding."""
+"""The Transformer encoder equals its equations and ignores padding."""
 
 import extract
 import numpy as np
@@ -31,7 +31,7 @@ def layer_norm(x, layer):
 
 
 def placed(time):
-    """sin(j / 10000^(2k / units)) of all k, then the cosines."""
+    """Return sin(j / 10000^(2k / units)) for all k, followed by the cosines."""
     angles = [[j / 10000 ** (2 * k / UNITS) for k in range(UNITS // 2)] for j in range(time)]
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
 

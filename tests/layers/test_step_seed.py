@@ -1,4 +1,4 @@
-"""Random numbers inside of a loop over time: new ones at each step, each time that it runs."""
+"""Random numbers in a loop over time are new at each step, each time the loop runs."""
 
 import json
 
@@ -11,7 +11,7 @@ from keras_bahdanau.layers.recurrence import LoopDraws, StepDropout, StepSeedGen
 
 
 def draws_of(generator, steps, draws=1):
-    """`(steps, draws, 8)` numbers in [0, 1), as a loop draws them."""
+    """Return the numbers in [0, 1) that a loop draws, `(steps, draws, 8)`."""
     loop, numbers = LoopDraws(), []
     for t in range(steps):
         with loop.at(ops.convert_to_tensor(t, "int32")):

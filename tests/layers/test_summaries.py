@@ -1,4 +1,4 @@
-"""One vector for a sentence: by hand, over padding, in half precision."""
+"""Summaries of a sentence equal values by hand, ignore padding, and work in half precision."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""v^T tanh(q + k) with a gradient of its own: held against NumPy."""
+"""v^T tanh(q + k) and its custom gradient equal NumPy."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SHAPES = {
 
 
 def in_float64(query, keys, v, upstream):
-    """(scores, gradients of query, keys and v) by the equations."""
+    """Return scores, and gradients of query, keys and v, by the equations."""
     many = query.ndim == 3
     queries = query if many else query[:, None]
     own = keys if keys.ndim == 4 else keys[:, None]

@@ -1,4 +1,4 @@
-"""UnidirectionalRNN: from left to right, padding behind."""
+"""UnidirectionalRNN reads from left to right; padding follows the real tokens."""
 
 import json
 

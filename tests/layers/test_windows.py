@@ -1,4 +1,4 @@
-"""Windows: where each step may look, against the definitions in plain Python."""
+"""Windows, the positions each step may attend to, equal their definitions in plain Python."""
 
 import extract
 import keras
@@ -15,11 +15,11 @@ RANDOM = np.random.default_rng(5)
 LENGTHS = (6, 3, 1, 0)
 SOURCE_TIME = 6
 MASK = np.arange(SOURCE_TIME) < np.array(LENGTHS)[:, None]
-QUERIES = RANDOM.normal(size=(len(LENGTHS), 8, 5)).astype("float32")  # more steps than places
+QUERIES = RANDOM.normal(size=(len(LENGTHS), 8, 5)).astype("float32")  # more steps than positions
 GAPS = np.array([[True] + [False] * 8 + [True]] * len(LENGTHS))
 
 
-PLACED = ("local-m", "local-median")  # whose state is a place
+PLACED = ("local-m", "local-median")  # their state is a position
 
 
 def built(kind, **kwargs):
@@ -30,7 +30,7 @@ def built(kind, **kwargs):
 
 
 def restrictions(window, scale=1.0):
-    """A function of all queries and the mask: inside and gaussian of each step."""
+    """Return a function of all queries and the mask: inside and gaussian of each step."""
 
     def function(queries, mask):
         state, seen = window.initial_state(steps.memory(mask)), []
@@ -44,7 +44,7 @@ def restrictions(window, scale=1.0):
 
 
 def predicted(window, query, length):
-    """p_t = S sigmoid(v^T tanh(W h_t))."""
+    """Return p_t = S sigmoid(v^T tanh(W h_t))."""
     (W,), (v,) = extract.arrays(window.projection), extract.arrays(window.v)
     return length * sigmoid(np.tanh(query @ W) @ v[:, 0])
 
@@ -84,8 +84,8 @@ def test_local_p_is_a_gaussian_around_the_predicted_place(run, width):
 def test_local_median_is_around_the_median_of_the_last_weights(run, width):
     window = built("local-median", width=width)
     weights = np.random.default_rng(2).dirichlet(np.ones(SOURCE_TIME), (len(LENGTHS), 3))
-    weights = (weights * MASK[:, None]).astype("float32")  # they need not sum to 1
-    weights[0, 1] = 0  # as a monotonic alignment beyond the end: the window stays
+    weights = (weights * MASK[:, None]).astype("float32")  # they don't have to sum to 1
+    weights[0, 1] = 0  # like a monotonic alignment beyond the end: the window doesn't move
 
     def function(weights, mask):
         state, seen = window.initial_state(steps.memory(mask)), []
@@ -156,7 +156,7 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
 
 
 def weighted(window, mask):
-    """A step over states: the gaussian where it is inside, and zero elsewhere."""
+    """Return a step function: the gaussian inside the window, and zero elsewhere."""
 
     def step(state, query):
         inside, gaussian, state = window.restrict(query, mask, state)
@@ -214,7 +214,7 @@ def test_positions_are_float32_under_every_policy(kind, policy):
     mask = tf.ones((1, 3000), "bool")
     state = window.initial_state(steps.memory(mask))
     if kind == "local-m":
-        state += 2500.0  # no number of float16 or bfloat16 + 1
+        state += 2500.0  # adding 1 isn't exact in float16 or bfloat16
     query = tf.cast(QUERIES[:1, 0], window.compute_dtype)
     inside, gaussian, after = window(query, mask, state)
     if kind == "local-m":

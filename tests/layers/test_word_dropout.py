@@ -1,4 +1,4 @@
-"""Whole tokens, hidden in training only."""
+"""WordDropout hides whole tokens, only in training."""
 
 import keras
 import numpy as np

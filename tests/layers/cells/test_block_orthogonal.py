@@ -1,4 +1,4 @@
-"""BlockOrthogonal: each gate's matrix orthogonal for itself."""
+"""BlockOrthogonal makes each gate's matrix orthogonal."""
 
 import keras
 import numpy as np

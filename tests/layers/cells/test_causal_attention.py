@@ -1,4 +1,4 @@
-"""Causal self-attention: against its equations, step after step and at once."""
+"""Causal self-attention equals its equations, step by step and for whole sequences."""
 
 import extract
 import numpy as np
@@ -42,7 +42,7 @@ def test_the_newest_vector_is_the_key_of_the_last_step():
 
 
 def oracle(cell, rows):
-    """The outputs of one sentence: each step looks at itself and at the steps that are kept."""
+    """Yield the outputs for one sentence: each step attends to itself and to the kept steps."""
     kernel, bias = extract.arrays(cell.projection)
     W_o, b_o = extract.arrays(cell.output_projection)
     q, k, v = np.split(np.float64(rows) @ kernel + bias, 3, axis=-1)
@@ -69,7 +69,7 @@ def test_steps_and_all_at_once_are_those_of_the_equations(run):
 
 def test_a_beam_is_as_good_as_separate_rows(run):
     cell = built()
-    beams = np.stack([INPUTS, -INPUTS], axis=1)  # batch, beam, time, units
+    beams = np.stack([INPUTS, -INPUTS], axis=1)  # (batch, beam, time, units)
     found = run(lambda inputs: stepwise(cell, inputs, zeros(cell, 2, 2)), beams)
     for index, inputs in enumerate((INPUTS, -INPUTS)):
         alone = run(lambda inputs: stepwise(cell, inputs, zeros(cell, 2)), inputs)
@@ -95,7 +95,7 @@ def test_buffers_of_as_many_steps_as_there_are_give_the_same_outputs(run, steps)
     kept = min(steps, 8)
     for outputs, keys, values, written in (
         found(INPUTS, steps),
-        run(found, INPUTS, np.int32(steps)),  # in a graph, of a number that it does not know
+        run(found, INPUTS, np.int32(steps)),  # in a graph, with an unknown number of steps
     ):
         np.testing.assert_allclose(outputs, expected, atol=1e-6)
         assert keys.shape == values.shape == (2, kept * UNITS) and written.shape == (2, kept)

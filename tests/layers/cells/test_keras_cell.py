@@ -1,4 +1,4 @@
-"""Cells of Keras, and of a user, in our interface."""
+"""Keras cells and user-defined cells, wrapped in the package's cell interface."""
 
 import extract
 import keras
@@ -20,7 +20,7 @@ STATES = tuple(RANDOM.normal(size=(2, 2, UNITS)).astype("float32"))
 
 @keras.saving.register_keras_serializable(package="test_keras_cell")
 class Averaging(keras.layers.Layer):
-    """A user's cell: its state is a running mean, its output twice as wide as that."""
+    """A user-defined cell with a running mean as its state; its output is twice as wide."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -127,7 +127,7 @@ def test_a_user_says_what_the_cell_says():
 @pytest.mark.parametrize("name", ["lstm", "a user's"])
 def test_in_half_precision_the_states_keep_their_dtype(name):
     cell, states = built(name, dtype="mixed_bfloat16")
-    cell.cell.dtype_policy = "float32"  # the pattern was made without a thought of it
+    cell.cell.dtype_policy = "float32"  # as if the wrapped cell was created without a policy
     output, after = modes.eager(cell, INPUTS, states, CONTEXT)
     assert {tensor.dtype.name for tensor in (output, *after)} == {"bfloat16"}
 

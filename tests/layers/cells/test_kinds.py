@@ -1,4 +1,4 @@
-"""The kinds of cells: against their equations, Keras' own cells, and where they have to run."""
+"""Cells equal their equations and Keras' cells, and run wherever they have to."""
 
 import extract
 import keras
@@ -29,7 +29,7 @@ every_kind = pytest.mark.parametrize("kind", CELLS)
 
 
 def built(kind, context=True, **kwargs):
-    """A cell with random weights, and its first states."""
+    """Return a cell with random weights, and its initial states."""
     cell = CELLS.get(kind, UNITS, **kwargs)
     cell.build(INPUTS.shape, context_shape=CONTEXT.shape if context else None)
     return extract.randomize(cell), STATES[: len(cell.state_sizes)]
@@ -41,7 +41,7 @@ def product(layer, x):
 
 
 def normalized(layer, x, *widths):
-    """The product, its blocks normalized one by one (Ba et al. 2016)."""
+    """Return the product, with each block normalized separately (Ba et al. 2016)."""
     W, *norms = extract.arrays(layer)
     blocks = np.split(x @ W, np.cumsum(widths)[:-1], axis=-1)
     gains, shifts = norms[::2], norms[1::2]
@@ -69,10 +69,10 @@ def gru(cell, x, c, states, product=product):
 
 
 def gru_reset_before(cell, x, c, states):
-    """In the letters of Bahdanau et al. 2015, appendix A.1.1 and A.2.2.
+    """The notation is that of Bahdanau et al. (2015), appendix A.1.1 and A.2.2.
 
-    Their update gate is 1 minus ours, and 1 - sigmoid(a) = sigmoid(-a): what stands under
-    z changes its sign. They leave out the biases, b here.
+    Their update gate is 1 minus ours, and 1 - sigmoid(a) = sigmoid(-a), so that the weights of z
+    change their sign. They omit the biases, which are b here.
     """
     (s,) = states
     (kernel, bias), (kernel_c,) = map(
@@ -116,7 +116,7 @@ def heard(cell, x, c):
 
 
 def ssru(cell, x, c, states):
-    """(output, states), as the output is no state."""
+    """Return (output, states), since the output isn't a state."""
     x_f, x = np.split(heard(cell, x, c), 2, axis=-1)
     memory = sigmoid(x_f) * states[0] + (1 - sigmoid(x_f)) * x
     return np.maximum(memory, 0), (memory,)

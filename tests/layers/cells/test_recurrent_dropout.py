@@ -1,4 +1,4 @@
-"""Dropout of the recurrent state: one mask a sentence, the same at all its steps."""
+"""Dropout of the recurrent state, with a mask per sentence that is the same at all steps."""
 
 import functools
 

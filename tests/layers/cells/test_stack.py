@@ -1,4 +1,4 @@
-"""Cells upon cells, by hand."""
+"""Stacks of cells equal their cells, called by hand."""
 
 import extract
 import keras
@@ -20,7 +20,7 @@ STATES = RANDOM.normal(size=(4, 2, UNITS)).astype("float32")
 
 
 def built(residual=False, **kwargs):
-    """A GRU under an LSTM under a cell of Keras, and their first states."""
+    """Return a stack of a GRU, an LSTM and a Keras cell, bottom first, and its initial states."""
     pattern = keras.layers.SimpleRNNCell(UNITS)
     cells = [CELLS.get(kind, UNITS, **kwargs) for kind in ("gru", "lstm", pattern)]
     stack = CellStack(cells, residual=residual, **kwargs)
@@ -138,7 +138,7 @@ def test_what_its_config_gives_is_left_to_build():
 
 @keras.saving.register_keras_serializable(package="test_stack")
 class Holder(keras.Model):
-    """A user's model, in which a stack stands."""
+    """A user-defined model that contains a stack."""
 
     def __init__(self, stack, **kwargs):
         super().__init__(**kwargs)

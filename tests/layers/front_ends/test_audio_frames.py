@@ -1,4 +1,4 @@
-"""Front end of speech: normalization, convolutions, their masks, and changes in training."""
+"""Front end for speech: normalization, convolutions, masks, and augmentation in training."""
 
 import functools
 
@@ -28,7 +28,7 @@ def built(convolutions=(2, 3), bands=6, **settings):
 
 
 def halved(image, kernel, bias):
-    """relu of a 3 x 3 convolution around every second place of an image `(time, bands, in)`."""
+    """Return relu of a 3 x 3 convolution with stride 2 over an image `(time, bands, in)`."""
     wide = np.pad(image, ((1, 2), (1, 2), (0, 0)))
     rows, columns = (-(-size // 2) for size in image.shape[:2])
     return np.array(
@@ -105,7 +105,7 @@ def test_spectra_keep_their_precision_in_half_of_it():
 
 
 def test_a_steady_tone_is_normalized_as_in_double_precision():
-    tone = 0.5 * np.sin(2 * np.pi * 100 * np.arange(32_000) / 16_000)  # a period of one frame
+    tone = 0.5 * np.sin(2 * np.pi * 100 * np.arange(32_000) / 16_000)  # period: a frame shift
     samples = Samples(tone[np.newaxis].astype("float32"), np.array([200], "int32"))
     spectra, _ = AudioFrames(4, 20).spectra(samples)
     levels = np.array(log_mel(*samples, 20), np.float64)
@@ -117,12 +117,12 @@ def test_a_steady_tone_is_normalized_as_in_double_precision():
 def test_global_statistics_are_those_of_training():
     layer = built(normalization="global")
     frames = modes.eager(functools.partial(log_mel, bands=6), ZEROED, LENGTHS)[REAL]
-    layer.statistics.momentum = 0.0  # the moving average forgets the beginning
+    layer.statistics.momentum = 0.0  # the moving average forgets its initial value
     layer(SAMPLES, training=True)
     found, mask = layer.spectra(SAMPLES)
     expected = (frames - frames.mean(axis=0)) / np.sqrt(frames.var(axis=0) + 0.1)
     np.testing.assert_allclose(found.numpy()[REAL], expected, atol=1e-3)
-    trained, _ = layer.spectra(SAMPLES, training=True)  # a batch: its own
+    trained, _ = layer.spectra(SAMPLES, training=True)  # statistics of the batch
     np.testing.assert_allclose(trained.numpy()[REAL], expected, atol=1e-3)
     assert not np.any(found.numpy()[~REAL])
 

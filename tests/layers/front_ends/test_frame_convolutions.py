@@ -1,4 +1,4 @@
-"""Convolutions over frames: padding counts for nothing, and the plane is changed as a whole."""
+"""Convolutions over frames ignore padding; augmentation transforms the whole plane."""
 
 import keras
 import numpy as np
@@ -34,7 +34,7 @@ def layer_norm(values, layer):
 
 
 def convolved(values, kernel, stride):
-    """A convolution by hand, zeros on both sides."""
+    """Return a convolution that is computed by hand, with zeros on both sides."""
     size = len(kernel)
     padded = np.pad(values, ((size // 2, size // 2), (0, 0)))
     count = -(-len(values) // stride)

@@ -1,4 +1,4 @@
-"""Front end of frames: x_j = W frame_j + b, and nothing of what stands behind a length."""
+"""Front end for frames: x_j = W frame_j + b, and frames after a length are ignored."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Front end of images: cells in column order, and nothing of padding or of other images."""
+"""Front end for images: cells in column order, independent of padding and other images."""
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from keras_bahdanau.layers import ImagePatches, Pixels
 
 RANDOM = np.random.default_rng(0)
 HEIGHT, CELL, ROWS = 16, 4, 4
-LENGTHS = np.array([20, 9, 0], "int32")  # five columns, three of which one is not whole, none
+LENGTHS = np.array([20, 9, 0], "int32")  # five columns; three, one incomplete; none
 PIXELS = Pixels(RANDOM.integers(0, 256, (3, HEIGHT, 20, 1), np.uint8), LENGTHS)
 REAL = np.arange(20) < LENGTHS[:, np.newaxis]
 
@@ -28,7 +28,7 @@ def layer():
 
 
 def convolved(image, kernel, stride):
-    """A convolution in float64 as TensorFlow pads it, `(height, width, channels)`."""
+    """Return a float64 convolution with TensorFlow's padding, `(height, width, channels)`."""
     size, (high, wide) = len(kernel), image.shape[:2]
     before = max(size - stride, 0) // 2
     image = np.pad(np.float64(image), ((before, size), (before, size), (0, 0)))
@@ -58,7 +58,7 @@ def test_vectors_are_those_of_the_equations(run, layer):
         [np.float64(weight) for weight in stage.get_weights()] for stage in layer.stages
     )
     W, b, rows = (np.float64(weight) for weight in layer.cells.get_weights())
-    if rows.ndim != 2 or rows.shape != (ROWS, 6):  # Keras lists own weights first
+    if rows.ndim != 2 or rows.shape != (ROWS, 6):  # Keras may list the layer's own weights first
         rows, W, b = W, b, rows
     ink = 1 - PIXELS.values[0] / 255
     values = relu(normed(convolved(ink, first[0], 2), *first[1:3]))
@@ -75,7 +75,7 @@ def test_vectors_are_those_of_the_equations(run, layer):
 
 
 def test_a_vector_of_a_column_adds_up_the_products_of_its_cells():
-    """W [x_1; ...; x_n] + b = sum_y W_y x_y + b, each W_y x_y from a layer of cells."""
+    """W [x_1; ...; x_n] + b = sum_y W_y x_y + b, where a layer of cells computes each W_y x_y."""
     columns = new_layer(columns=True)
     (r,), W, b = (np.float64(weight) for weight in columns.cells.get_weights())
     cells = new_layer()
@@ -94,7 +94,7 @@ def test_a_vector_of_a_column_adds_up_the_products_of_its_cells():
 
 
 def test_padding_reaches_no_vector_and_no_gradient(layer):
-    behind = np.arange(20) >= np.array([20, 12, 0])[:, np.newaxis]  # of a column that is not whole
+    behind = np.arange(20) >= np.array([20, 12, 0])[:, np.newaxis]  # after an incomplete column
     noise = np.where(behind[:, np.newaxis, :, np.newaxis], 77, PIXELS.values)
     wider = np.pad(noise, ((0, 0), (0, 0), (0, 12), (0, 0)), constant_values=99).astype(np.uint8)
     expected, _ = layer(PIXELS)

@@ -1,4 +1,4 @@
-"""Any Keras model as a front end: its grid, column by column, whatever stands beside an image."""
+"""Any Keras model as a front end: its grid, column by column, independent of padding."""
 
 import keras
 import numpy as np
@@ -9,11 +9,11 @@ from keras_bahdanau.layers import KerasGrid, Pixels
 RANDOM = np.random.default_rng(0)
 PIXELS = Pixels(
     RANDOM.integers(0, 256, (2, 8, 12, 3), np.uint8), np.array([6, 3], "int32")
-)  # two rows of cells
+)  # images with two rows of cells
 
 
 def looking_everywhere():
-    """A model whose every cell depends on all pixels."""
+    """Return a model in which every cell depends on all pixels."""
     inputs = keras.Input((8, 16, 3))
     grid = keras.layers.Conv2D(5, 4, 4)(inputs / 255)
     everything = keras.layers.GlobalAveragePooling2D(keepdims=True)(grid)
@@ -30,10 +30,10 @@ def layer():
 def test_a_vector_is_that_of_its_cell(run, layer):
     vectors, mask = run(layer, PIXELS)
     paper = np.full((1, 8, 16, 3), 255, np.float32)
-    paper[0, :, :8] = PIXELS.values[1, :, :8]  # two columns, of which the second is not whole
+    paper[0, :, :8] = PIXELS.values[1, :, :8]  # two columns, the second incomplete
     grid = layer.model(paper).numpy()[0]
     W, b = layer.cells.projection.get_weights()
-    angles = np.array([1, 0.01])  # of column 1
+    angles = np.array([1, 0.01])  # for column 1
     places = np.asarray(layer.cells.rows)[0] + np.concatenate([np.sin(angles), np.cos(angles)])
     np.testing.assert_allclose(vectors[1, 2], grid[0, 1] @ W + b + places, atol=1e-5)
     np.testing.assert_array_equal(mask.sum(axis=1), PIXELS.lengths)

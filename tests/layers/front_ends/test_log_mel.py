@@ -1,4 +1,4 @@
-"""Log-mel spectra against NumPy in float64 and against scipy's and librosa's."""
+"""Log-mel spectra equal those of NumPy in float64, of SciPy and of librosa."""
 
 import functools
 
@@ -19,17 +19,17 @@ def of_bands(bands):
 
 
 def slaney(hertz):
-    """Slaney's scale: 3 mel for 200 Hz up to 1 kHz, then 27 for each factor of 6.4."""
+    """Slaney's scale: 3 mel per 200 Hz up to 1 kHz, then 27 mel per factor of 6.4."""
     above = 15 + 27 * np.log(np.maximum(hertz, 1000) / 1000) / np.log(6.4)
     return np.where(hertz < 1000, 3 * hertz / 200, above)
 
 
 def spectra(samples, bands):
-    """The equations in float64, one frame after another."""
+    """Return log-mel spectra in float64, computed frame by frame from the equations."""
     samples = np.append(np.float64(samples), np.zeros(560))
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
     starts = range(0, len(samples) - 560, 160)
-    steps = 2**15 * window  # of 16 bits
+    steps = 2**15 * window  # 16-bit scale
     powers = [np.abs(np.fft.fft(steps * samples[t : t + 400], 512)[:257]) ** 2 for t in starts]
     fine = np.linspace(0, 8000, 800_001)
     edges = np.interp(np.linspace(0, slaney(8000.0), bands + 2), slaney(fine), fine)
@@ -64,9 +64,9 @@ def test_powers_are_those_of_scipy():
         scaling="spectrum",
         mode="complex",
     )
-    energies = (np.abs(powers * 200 * 2**15).T ** 2) @ mel_filters(80)  # scaled by the window's sum
+    energies = (np.abs(powers * 200 * 2**15).T ** 2) @ mel_filters(80)  # undoes SciPy's scaling
     found = modes.eager(of_bands(80), NOISE[:1], LENGTHS[:1])[0, : len(energies)]
-    assert len(energies) == 4  # whole windows
+    assert len(energies) == 4  # only complete windows
     np.testing.assert_allclose(found, np.log(10 * energies), atol=1e-4)
 
 
@@ -103,7 +103,7 @@ def test_filters_are_those_of_librosa():
 def test_every_filter_of_the_usual_number_sees_some_frequency():
     assert (mel_filters(80).max(axis=0) > 0.1 * mel_filters(80).max()).sum() >= 40
     assert (mel_filters(80).sum(axis=0) > 0).all()
-    # area 1 Hz, sampled each 31.25 Hz: narrow triangles less exactly
+    # the area is 1, sampled every 31.25 Hz, which is less exact for narrow triangles
     np.testing.assert_allclose(mel_filters(80).sum(axis=0)[40:], 1 / 31.25, rtol=0.02)
 
 

@@ -1,4 +1,4 @@
-"""Random changes of images: around the middle of each one, whatever stands behind it."""
+"""Random affine changes of images, around the centre of each image without its padding."""
 
 import keras
 import numpy as np
@@ -19,13 +19,13 @@ def generator():
 
 
 def draws():
-    """Draws of each image in float64, `(3, 6)`."""
+    """Return the random numbers for each image in float64, `(3, 6)`."""
     shape = (len(IMAGES), 6)
     return np.float64(keras.random.uniform(shape, -STRENGTH, STRENGTH, seed=generator()))
 
 
 def pixel(image, x, y):
-    """Pixel of an image at a place between its pixels, interpolated linearly; zero outside."""
+    """Return an image's value at any position, interpolated linearly; zero outside the image."""
     found, left, top = 0.0, int(np.floor(x)), int(np.floor(y))
     for row in (top, top + 1):
         for column in (left, left + 1):
@@ -36,7 +36,7 @@ def pixel(image, x, y):
 
 
 def changed(image, width, draws, columns=None):
-    """The image `(height, width, channels)`, or some columns, by the equation of `moved_images`."""
+    """Return an image, or some of its columns, transformed by the equation of `moved_images`."""
     slim = min(1, 4 * HEIGHT / max(width, 1))
     shear, angle = 0.3 * draws[0], slim * np.deg2rad(3.6) * draws[1]
     zoom = np.diag([1 + slim * 0.05 * draws[2], 1 + 0.15 * draws[3]])

@@ -1,4 +1,4 @@
-"""Shape context: sums by hand, padding that counts for nothing, and no effect at the beginning."""
+"""Shape context equals sums by hand, ignores padding, and has no effect before training."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def array(tensor):
 
 
 def by_hand(frames, every):
-    """The sums h of the equations, in float64, point by point: `(places, 2, rings, directions)`."""
+    """Return the sums h in float64, computed point by point: `(places, 2, rings, directions)`."""
     points = frames[:, :2].astype(np.float64) * 10
     strokes = np.concatenate([[0], np.cumsum(frames[:-1, -1])])
     sums = np.zeros((-(-len(points) // every), 2, 5, 8))
@@ -50,7 +50,7 @@ def test_what_stands_above_a_line_is_in_the_bins_of_above():
     frames = pen_frames(FRACTION)
     sums = array(ShapeContext(3, 1).histograms(frames[np.newaxis]))[0].reshape(-1, 2, 5, 8)
     line = sums[: int(np.argmax(frames[:, -1])) + 1, 1].sum(axis=(0, 1))
-    assert line.argmax() == 6  # y is downwards: 6 of 8 is straight up
+    assert line.argmax() == 6  # y points down, so that direction 6 of 8 is straight up
 
 
 def front_end(**settings):

@@ -1,4 +1,4 @@
-"""Random changes of speech: tones that rise with the speed, masks of the sizes of the papers."""
+"""Augmentation of speech: tones rise with the speed, and masks have the sizes in the papers."""
 
 import functools
 
@@ -66,7 +66,7 @@ def test_masks_have_the_sizes_of_the_papers(strength):
     assert found.shape == (400, 300, 80)
     hidden_bands = ~found.any(axis=1)  # -> (rows, bands)
     hidden_times = ~found.any(axis=2)
-    # two masks of up to 27 bands; 12 of up to 12 frames
+    # two masks of up to 27 bands; 12 masks of up to 12 frames
     assert 0 < hidden_bands.sum(axis=1).max() <= 2 * 27 * strength
     assert hidden_times.sum(axis=1).max() <= 12 * 12 * strength
     assert hidden_bands.mean() == pytest.approx(1 - (1 - 27 / 160 * strength) ** 2, abs=0.04)
@@ -80,7 +80,7 @@ def test_masks_lie_within_each_row():
     for length, rows in zip(lengths, found, strict=True):
         assert rows[:, length:].all()
         assert rows[:, :length].any() or not length
-    assert found[:2].all()  # too short for a mask of a whole frame
+    assert found[:2].all()  # too short for a mask of at least one frame
     assert not found[3].all()
 
 

@@ -1,4 +1,4 @@
-"""Front end of text: rows of one matrix, and the mask of real tokens."""
+"""Front end for text: rows of an embedding matrix, and a mask of real tokens."""
 
 import keras
 import numpy as np
