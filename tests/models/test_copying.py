@@ -1,4 +1,4 @@
-"""Models that copy tokens of the source: against NumPy, in training, and what is refused."""
+"""Models that copy source tokens: probabilities equal NumPy, training, and errors."""
 
 import extract
 import keras
@@ -13,7 +13,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.layers import ConvolutionalReader
 
 SOURCE = np.array([[4, 5, 4, 3], [6, 3, 0, 0], [0, 0, 0, 0]], "int32")
-SYMBOLS = (-1, 1, 2, 3, 5, -1, 4)  # of seven ids of the source, for six of the target
+SYMBOLS = (-1, 1, 2, 3, 5, -1, 4)  # target id (of six) for each of the seven source ids
 TARGET_IN = np.array([[2, 5, 1], [2, 4, 0], [2, 0, 0]], "int32")
 WEIGHT = np.float32(TARGET_IN > 0)
 
@@ -33,7 +33,7 @@ def new(symbols=SYMBOLS, copy=True, vocabulary_size=6, loss=None, seed=0, **opti
 
 @pytest.fixture(scope="module")
 def model():
-    """For all tests that leave it as it is."""
+    """A model that is shared by all tests that don't change it."""
     return new()
 
 
@@ -43,7 +43,7 @@ def log_probs(model):
 
 
 def by_hand(model, source, target_in):
-    """(p(w) of each step, p_gen) of one sentence without padding."""
+    """Return p(w) and p_gen of each step for one sentence without padding."""
     values, summary = reference.encoder(source, *extract.encoder(model.encoder))
     weights = extract.decoder(model.decoder)
     logits, alignment = reference.decoder(target_in, values, summary, weights)
@@ -157,11 +157,11 @@ def test_a_decoder_alone_needs_symbols_in_its_memory():
         new_decoder(6, 5, 6, copy=True)(TARGET_IN, memory)
 
 
-SEEN, LETTERS, BAR, FIRST = 120, 160, 4, 5  # ids: four special ones, a bar, letters
+SEEN, LETTERS, BAR, FIRST = 120, 160, 4, 5  # ids: 4 special ones, a bar, letters
 
 
 def sentences(count, letters, rng):
-    """Sources "four letters, bar, four others", targets of the four letters, both with an end."""
+    """Return sources "four letters, bar, four others, end" and targets "the four letters, end"."""
     own = np.stack([rng.choice(letters, 4, replace=False) for _ in range(count)]) + FIRST
     others = rng.integers(0, LETTERS, own.shape) + FIRST
     bar, end = (np.full((count, 1), token) for token in (BAR, 3))
@@ -173,7 +173,7 @@ def sentences(count, letters, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("copy", [True, False])
 def test_tokens_that_no_target_of_the_training_has_are_copied(copy):
-    """In training a quarter of the letters stand behind the bar alone, and are in no target."""
+    """In training, a quarter of the letters occur only after the bar, and never in a target."""
     keras.utils.set_random_seed(0)
     rng, size = np.random.default_rng(0), FIRST + LETTERS
     symbols = (-1, *range(1, size)) if copy else None

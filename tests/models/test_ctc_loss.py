@@ -1,4 +1,4 @@
-"""The CTC loss against the sum over all paths, and what a model makes of it."""
+"""The CTC loss equals the sum over all paths; its use in a model."""
 
 import itertools
 
@@ -21,7 +21,7 @@ TIME, VOCABULARY = 5, 4
 
 
 def all_labels(longest):
-    """Every text of up to `longest` labels, right-padded."""
+    """Return every text of up to `longest` labels, as tuples and as a right-padded array."""
     rows = [
         text
         for length in range(longest + 1)
@@ -44,7 +44,7 @@ def test_it_is_the_sum_over_all_paths(run, real):
         labels,
     )
     by_text = reference_ctc.texts(reference.softmax(logits[:real].astype(float)))
-    # 0 for what has no path
+    # 0 for texts without a path
     expected = [-np.log(by_text[text]) if by_text[text] else 0.0 for text in texts]
     assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     assert np.count_nonzero(found) == np.count_nonzero(expected)
@@ -87,7 +87,7 @@ def test_it_and_its_gradient_are_finite(scale, dtype):
     gradient = tape.gradient(loss, logits)
     assert loss.dtype == tf.float32
     assert np.isfinite(loss).all() and np.isfinite(tf.cast(gradient, tf.float32)).all()
-    none = [1, 2, 4]  # too short for their labels, one between the two that are equal included
+    none = [1, 2, 4]  # too short for their labels; equal neighbours need a blank between them
     assert_array_equal(tf.gather(loss, none), 0)
     assert_array_equal(tf.cast(tf.gather(gradient, none), tf.float32), 0)
     if scale == 1.0:
@@ -106,7 +106,7 @@ def test_padding_of_source_and_target_changes_nothing():
 
 END = 3
 SOURCE = np.array([[4, 5, 4, 5, 3], [4, 3, 0, 0, 0], [5, 5, 5, 3, 0]], "int32")
-TARGET = np.array([[5, 5, END, 0], [4, 5, 6, END], [END, 0, 0, 0]], "int32")  # the second: too long
+TARGET = np.array([[5, 5, END, 0], [4, 5, 6, END], [END, 0, 0, 0]], "int32")  # 2nd: too long
 WEIGHT = (TARGET > 0).astype("float32")
 INPUTS = SOURCE, np.pad(TARGET[:, :-1], [(0, 0), (1, 0)], constant_values=2)
 
@@ -127,7 +127,7 @@ def new(loss=None, ctc_weight=0.25, policy="float32", run_eagerly=True, **option
 
 
 def expected_loss(model, sentences):
-    """(1 - w) attention + w CTC, from their definitions."""
+    """Return (1 - w) attention + w CTC, computed from their definitions."""
     log_probs = tf.nn.log_softmax(model(INPUTS)).numpy().astype(float)
     chosen = np.take_along_axis(log_probs, TARGET[..., None], axis=-1)[..., 0]
     attention = -np.sum(chosen[TARGET > 0])
@@ -145,7 +145,7 @@ def expected_loss(model, sentences):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("r_drop", [0.0, 1.0])  # two passes without dropout agree
+@pytest.mark.parametrize("r_drop", [0.0, 1.0])  # without dropout, both passes agree
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), SentenceCrossentropy()])
 def test_the_loss_is_the_share_of_each(loss, r_drop):
     model = new(loss, r_drop=r_drop)

@@ -1,4 +1,4 @@
-"""Decoder: against the equations, step by step against all at once, and through a file."""
+"""Decoder: equations, single steps compared with whole targets, and saving."""
 
 import inspect
 import json
@@ -67,14 +67,14 @@ def built(**options):
 
 
 def forced(decoder, **kwargs):
-    """A function of (target_in, memory fields) that gives logits and weights."""
+    """Return a function of (target_in, memory fields) that returns logits and weights."""
     return lambda target_in, memory: decoder(
         target_in, memory_of(*memory), return_attention_scores=True, **kwargs
     )[:2]
 
 
 def one_by_one(decoder):
-    """The same function, as a search would come to it."""
+    """Return the same function as `forced`, computed step by step as in a search."""
 
     def function(target_in, memory):
         prepared = decoder.prepare(memory_of(*memory))
@@ -205,13 +205,13 @@ def test_dropout_is_for_training_only(run):
         np.testing.assert_array_equal(found, expected)
     logits, weights = run(forced(decoder, training=True), TARGET_IN, MEMORY)
     assert not np.allclose(logits, plain[0])
-    real = MASK.any(axis=1)  # rows with a token
+    real = MASK.any(axis=1)  # rows that aren't empty
     np.testing.assert_allclose(weights[real].sum(axis=-1), 1, atol=1e-5)
 
 
 @graph_is_slow
 def test_embeddings_are_dropped_in_training(run):
-    """They move the state, and so where it looks; the readout's dropout does not."""
+    """They change the state and therefore the attention, unlike dropout in the readout."""
     decoder = built(dropout=0.5)
     weights, plain = (
         run(forced(decoder, training=training), TARGET_IN, MEMORY)[1] for training in (True, False)

@@ -1,4 +1,4 @@
-"""Encoder: against the equations, over padding, and through a file."""
+"""Encoder: equations, padding, and saving."""
 
 import json
 
@@ -25,11 +25,11 @@ def built(**kwargs):
 
 
 def fields(encoder, **kwargs):
-    """A function of source ids that gives values, mask and summary."""
+    """Return a function of source ids that returns values, mask and summary."""
     return lambda source: encoder(source, **kwargs)[:3]
 
 
-TEXT_READERS = [kind for kind in READERS if kind != "pyramidal"]  # which is of frames
+TEXT_READERS = [kind for kind in READERS if kind != "pyramidal"]  # that one is for frames
 OPTIONS = {
     **{kind: {"kind": kind, "depth": 2} for kind in TEXT_READERS},
     **{cell: {"cell": cell} for cell in CELLS if cell not in ("gru", "lstm")},
@@ -62,7 +62,7 @@ def test_each_sentence_is_encoded_as_if_it_were_alone(run, cell, depth):
 
 @pytest.mark.slow
 def test_embeddings_have_a_share_of_their_own(run):
-    """Of values all are there, but they are others when embeddings are dropped."""
+    """Embedding dropout changes the values but sets none of them to 0."""
     encoder = Encoder.from_config(built(embedding_dropout=0.5).get_config())
     encoder.build((None, None))
     extract.randomize(encoder)
@@ -206,7 +206,7 @@ def test_each_kind_learns_in_which_half_of_the_vocabulary_the_last_token_is(name
     encoder = Encoder(7, 4, 3, **OPTIONS[name])
     model = keras.Model(ids, keras.layers.Dense(1, activation="sigmoid")(encoder(ids).last))
     model.compile(keras.optimizers.Adam(0.03), "binary_crossentropy")
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    model.optimizer.build(model.trainable_variables)  # otherwise the first step is traced twice
     losses = model.fit(source, source[:, -1:] > 3, epochs=12, verbose=0).history["loss"]
     assert losses[-1] < 0.85 * losses[0]
 
@@ -219,7 +219,7 @@ def test_each_form_converts_with_built_in_operations_only(tmp_path, options):
     encoder, module = built(**options), tf.Module()
     module.weights = [weight.value for weight in encoder.weights]
 
-    def fields(source):  # without those that are no tensors, as the symbols of no copies
+    def fields(source):  # omits fields that aren't tensors, such as symbols without copying
         return {
             name: one
             for name, one in encoder(source)._asdict().items()

@@ -1,4 +1,4 @@
-"""An encoder of whole parts: equal to its shorthand, of frames too, and through a file."""
+"""An encoder made of parts equals one made with shorthand arguments; frames, and saving."""
 
 import extract
 import keras
@@ -109,7 +109,7 @@ def test_frames_are_projected_and_read_by_the_equations(run):
     memory = run(encoder, FRAMES)
     for row, length in enumerate(FRAMES.lengths[:2]):
         vectors = np.float64(FRAMES.values[row, :length]) @ W + b
-        # each frame is a token of its own
+        # treats each frame as a separate token
         expected = reference.encoder(np.arange(length), vectors, [cells])
         np.testing.assert_allclose(memory.values[row, :length], expected[0], atol=1e-5)
         np.testing.assert_allclose(memory.summary[row], expected[1], atol=1e-5)

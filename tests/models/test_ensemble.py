@@ -1,4 +1,4 @@
-"""Ensemble: the mean of its members' probabilities, step by step and sentence by sentence."""
+"""Ensemble returns the mean of its members' probabilities, for steps and for sentences."""
 
 import json
 
@@ -17,7 +17,7 @@ from keras_bahdanau.models.ensemble import log_mean_exp
 SOURCE = np.array([[3, 1, 4, 1], [5, 0, 0, 0], [0, 0, 0, 0]], "int32")
 TARGET_IN = np.array([[2, 5, 1], [2, 3, 0], [2, 0, 0]], "int32")
 
-MEMBERS = {  # of different architectures
+MEMBERS = {  # different architectures
     "before": {},
     "after": {"attention": "general", "when": "after", "cell": "lstm", "depth": 2},
     "fixed": {"attention": None},
@@ -35,7 +35,7 @@ def members():
 
 
 def steps_of(model, source, target_in, beam):
-    """Log-probabilities and weights of all steps, from `decode_step`."""
+    """Return the log-probabilities and weights of all steps, computed by `decode_step`."""
     prepared = model.encode(source)
     state, found = model.initial_state(prepared), []
     if beam:
@@ -48,7 +48,7 @@ def steps_of(model, source, target_in, beam):
 
 
 def mean(found):
-    """Of members' (log_probs, weights), in float64."""
+    """Return the mean of the members' (log_probs, weights), in float64."""
     log_probs, weights = (np.array(one, "float64") for one in zip(*found, strict=True))
     return np.log(np.exp(log_probs).mean(axis=0)), weights.mean(axis=0)
 

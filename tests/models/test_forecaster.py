@@ -1,4 +1,4 @@
-"""Forecaster: its loop, losses, missing values and intervals, against NumPy in float64."""
+"""Forecaster: loop, losses, missing values and intervals equal NumPy in float64."""
 
 import re
 import subprocess
@@ -24,13 +24,13 @@ COVARIATES = {
     "future_covariates": RANDOM.normal(size=(BATCH, HORIZON, 3)).astype("float32"),
 }
 SIZES = {"point": (), "gaussian": (2,), "quantiles": (3,)}
-Z_90 = 1.6448536269514722  # the 0.95 quantile of a standard normal distribution
+Z_90 = 1.6448536269514722  # 0.95 quantile of the standard normal distribution
 each_head = pytest.mark.parametrize("head", SIZES)
 
 
 @keras.saving.register_keras_serializable(package="test_forecaster")
 class LaplaceHead(kb.models.ForecastHead):
-    """A user's head: median and logarithm of the scale."""
+    """A user-defined head with the median and the logarithm of the scale."""
 
     size = 2
 
@@ -56,7 +56,7 @@ class LaplaceHead(kb.models.ForecastHead):
 
 
 def new_forecaster(head="point", x=X, **options):
-    """A model with random weights."""
+    """Return a `Forecaster` with random weights."""
     model = kb.Forecaster(HORIZON, head=head, **{"units": 5, **options})
     is_dict = isinstance(x, dict)
     model.build({name: array.shape for name, array in x.items()} if is_dict else x.shape)
@@ -68,7 +68,7 @@ def predicted(model, x):
 
 
 def scaled_by_hand(x, scaling="standard"):
-    """(scaled past, location, scale) without missing values, in float64."""
+    """Return (scaled past, location, scale) in float64, for windows without missing values."""
     x = np.float64(x)
     if scaling == "mean":
         scale = np.abs(x).mean(axis=1, keepdims=True)
@@ -82,7 +82,7 @@ def softplus(x):
 
 
 def losses_by_hand(name, y, prediction):
-    """Loss of each value, in float64."""
+    """Return the loss of each value, in float64."""
     y, prediction = np.float64(y), np.float64(prediction)
     if name == "point":
         return (y - prediction) ** 2
@@ -98,7 +98,7 @@ def losses_by_hand(name, y, prediction):
 @pytest.mark.few(1)
 @each_head
 def test_a_loss_is_its_formula_in_float64(head):
-    """Without scaling the loss of a prediction is that of its numbers."""
+    """Without scaling, the loss is computed from the predicted values."""
     model = new_forecaster(head, scaling=None)
     x, y = X / 10, Y / 10
     prediction = predicted(model, x)
@@ -123,7 +123,7 @@ def test_quantiles_between_those_of_the_head_are_on_a_line():
     for level, value in levels.items():
         np.testing.assert_allclose(head.quantile(parameters, level), [value], rtol=1e-5)
     beyond = head.quantile(np.repeat(parameters, 2, axis=0), np.float32([0.05, 0.95]))
-    np.testing.assert_allclose(beyond, [0.2, 9.2], rtol=1e-5)  # as a sample path draws them
+    np.testing.assert_allclose(beyond, [0.2, 9.2], rtol=1e-5)  # as in a sampled path
 
 
 @pytest.mark.few(2)
@@ -172,7 +172,7 @@ def test_before_training_a_season_is_repeated_with_own_forecasts_behind_it():
 
 
 def test_with_a_season_a_step_reads_the_value_a_season_before_and_adds_to_it():
-    """The loop by hand, for the median of three quantiles; the third step reads a forecast."""
+    """The loop is computed by hand for the median; the third step reads a forecast."""
     inputs, season = {"past": X, **COVARIATES}, 2
     model = new_forecaster("quantiles", inputs, season=season)
     past, location, scale = scaled_by_hand(X)
@@ -191,7 +191,7 @@ def test_with_a_season_a_step_reads_the_value_a_season_before_and_adds_to_it():
     prediction = predicted(model, inputs)
     np.testing.assert_allclose(prediction[..., 1], expected, rtol=2e-4, atol=1e-3)
     loss = model.compute_loss(inputs, Y, prediction, training=False)
-    own = expected.astype("float32")  # teacher forcing with these is the prediction
+    own = expected.astype("float32")  # teacher forcing with these equals the prediction
     forced = model.compute_loss(inputs, own, model(inputs, training=True))
     free = model.compute_loss(inputs, own, prediction, training=False)
     np.testing.assert_allclose(forced, free, rtol=1e-4, atol=1e-6)
@@ -199,7 +199,7 @@ def test_with_a_season_a_step_reads_the_value_a_season_before_and_adds_to_it():
 
 
 def test_recent_values_are_those_of_the_last_real_steps():
-    """Padding on both sides, a gap in a mask of steps, and values that are missing."""
+    """There is padding on both sides, a gap in a mask of steps, and missing values."""
     nan = np.nan
     x = np.float32([[9, 1, 2, 3, 4, 9], [nan, nan, 5, nan, 6, nan], [9, 9, 9, 9, 7, 9]])[..., None]
     mask = np.array([[0, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 0]], bool)
@@ -240,7 +240,7 @@ def test_a_share_of_teacher_forcing_is_between_both():
     assert len(set(losses)) == 3
 
 
-SCALES = {  # window -> (location, scale) of "standard", scale of "mean"
+SCALES = {  # window, (location, scale) of "standard", scale of "mean"
     "two values": ([1.0, 3.0], (2.0, 1.0), 2.0),
     "missing values": ([np.nan, 1.0, np.nan, 3.0], (2.0, 1.0), 2.0),
     "a constant": ([1000.1, 1000.1, 1000.1], (1000.1, 1000.1), 1000.1),
@@ -266,7 +266,7 @@ def test_a_window_is_scaled_by_its_observed_values(name):
 
 
 def padded(before, behind):
-    """Rows of `X` with padding around them: (inputs, mask)."""
+    """Return the rows of `X` with padding around them, and a mask."""
     sizes = [(0, 0), (before, behind)]
     mask = np.pad(np.ones((BATCH, TIME), bool), sizes)
     return np.pad(X, [*sizes, (0, 0)], constant_values=999), mask
@@ -286,7 +286,7 @@ def test_padding_is_ignored_on_either_side(before, behind):
 
 
 def test_a_row_alone_is_what_it_is_in_a_batch():
-    """Rows of three lengths, NaN before a series as padding, in a NaN of their covariates, too."""
+    """Rows have different lengths; series and covariates are padded with NaN at the beginning."""
     inputs = {"past": X.copy(), **COVARIATES}
     model = new_forecaster("quantiles", inputs)
     starts = [0, 3, 5, 1]
@@ -311,12 +311,12 @@ def test_a_missing_value_counts_as_a_step_and_by_nan_or_mask_alike():
     with_nan, weights = model(np.where(observed, X, np.nan), return_attention_scores=True)
     masked = predicted(model, {"past": np.where(observed, X, 1e6), "mask": observed})
     np.testing.assert_allclose(masked, with_nan, rtol=1e-6)
-    assert np.isfinite(with_nan).all() and np.asarray(weights).all()  # a gap has a weight, too
+    assert np.isfinite(with_nan).all() and np.asarray(weights).all()  # also for gaps
     assert not np.allclose(with_nan, predicted(model, X))
 
 
 def test_the_first_step_reads_the_last_observed_value():
-    """The last values are unknown yet, as in a month that is not reported."""
+    """The last values aren't known yet, as for a month that isn't reported."""
     model = new_forecaster(scaling=None)
     x = X.copy()
     x[:, -2:, 0] = np.nan
@@ -360,7 +360,7 @@ def test_the_loss_is_a_weighted_mean_over_known_values():
 @pytest.mark.few(1)
 @each_head
 def test_fit_and_evaluate_have_the_losses_of_the_head(head):
-    """The metrics are those of the point forecast, of teacher forcing in `fit`."""
+    """Metrics compare the point forecast; without teacher forcing, `fit` has the same values."""
     model = new_forecaster(head, teacher_forcing=0)
     model.compile(keras.optimizers.SGD(0.0), metrics=["mae"], run_eagerly=True)
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
@@ -407,9 +407,9 @@ def test_intervals_are_nested_and_around_the_median_of_the_paths(head):
 
 @pytest.mark.slow
 def test_paths_of_a_random_walk_spread_as_its_steps_add_up():
-    """y_i = y_{i-1} + noise: the deviation at step i is sqrt(i) times that of one step.
+    """If y_i = y_{i-1} + noise, the deviation at step i is sqrt(i) times that of one step.
 
-    The mean is the value of the step before, which the last layer reads behind five units.
+    The mean is the previous value, which the output layer reads after the five units.
     """
     x = np.full((1, 5, 1), 3.0, "float32")
     model = new_forecaster("gaussian", x, scaling=None)
@@ -513,9 +513,9 @@ def test_a_file_is_read_in_another_process_without_custom_objects(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("covariates", [{}, COVARIATES], ids=["alone", "with covariates"])
 def test_an_exported_model_has_the_loop_inside(covariates, tmp_path):
-    """Any batch and any length, missing values and rows with nothing, as `predict`."""
+    """It equals `predict` for any batch size and length, missing values and empty rows."""
     inputs = {"past": X, **covariates}
-    season = 5 if covariates else None  # longer than the shorter past
+    season = 5 if covariates else None  # longer than the shortest past
     model = new_forecaster("gaussian", inputs if covariates else X, season=season)
     model.export(tmp_path / "exported", verbose=False)
     exported = tf.saved_model.load(tmp_path / "exported")
@@ -536,7 +536,7 @@ def test_an_export_needs_a_built_model(tmp_path):
 
 @pytest.mark.slow
 def test_it_learns_a_season_better_than_last_seasons_values():
-    """Noisy waves of eight steps: the repeated season has twice the variance of the noise."""
+    """For noisy waves of period 8, repeating the last season doubles the variance of the noise."""
     random = np.random.default_rng(0)
     waves = np.sin(np.arange(32) * np.pi / 4 + random.uniform(0, 6, (600, 1)))
     waves = (waves + random.normal(0, 0.3, waves.shape))[..., None]
@@ -618,7 +618,7 @@ def test_a_wrong_use_is_refused_in_one_line(name):
     use, message = REFUSED[name]
     with pytest.raises((TypeError, ValueError), match=message) as error:
         use()
-    if name != "an encoder of one vector":  # where Keras adds the layer's name
+    if name != "an encoder of one vector":  # Keras adds a line with the layer's name
         assert "\n" not in str(error.value)
 
 

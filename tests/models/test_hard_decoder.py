@@ -1,4 +1,4 @@
-"""Exact hard attention: against sums over all alignments, and in all that a decoder does."""
+"""Exact hard attention equals sums over all alignments, and supports what decoders do."""
 
 import functools
 import json
@@ -57,14 +57,14 @@ def built(kind, **options):
 
 
 def forced(decoder, **kwargs):
-    """A function of (target_in, memory fields) that gives log-probabilities and weights."""
+    """Return a function of (target_in, memory fields): log-probabilities and weights."""
     return lambda target_in, memory: decoder(
         target_in, memory_of(*memory), return_attention_scores=True, **kwargs
     )[:2]
 
 
 def one_by_one(decoder):
-    """The same function, as a search would come to it."""
+    """Return the same function as `forced`, computed step by step as in a search."""
 
     def function(target_in, memory):
         prepared = decoder.prepare(memory_of(*memory))
@@ -79,7 +79,7 @@ def one_by_one(decoder):
 
 
 def exact(decoder, row):
-    """(log-probabilities, priors) of one row, by the sum over all alignments."""
+    """Return (log-probabilities, priors) of a row, summed over all alignments."""
     attention, length = decoder.cell.attention, LENGTHS[row]
     weights = reference_hard.weights_of(decoder)
     steps = (TARGET_IN[row], VALUES[row, :length], SUMMARY[row], weights)
@@ -147,10 +147,10 @@ def test_gradients_are_those_of_the_exact_likelihood(kind):
 
 @pytest.mark.slow
 def test_two_steps_train_the_first_order_in_a_graph():
-    """As in `fit`: where the pairs of places are made anew, in the gradient of a loop."""
+    """As in `fit`, the gradient of a loop recomputes the pairs of positions."""
     decoder = built(KINDS["first, monotonic"], cell="simple")
     weights = decoder.cell.attention.trainable_variables
-    assert len(weights) == 5  # of the score W, U and v, of the jumps U and u
+    assert len(weights) == 5  # W, U and v of the score; U and u of the jumps
 
     @functools.partial(tf.function, autograph=False)
     def step():
@@ -171,7 +171,7 @@ def test_two_steps_train_the_first_order_in_a_graph():
 
 
 def name_of(weight):
-    """The path of a weight without the numbers that Keras gives to layers."""
+    """Return the path of a weight without the numbers that Keras adds to layer names."""
     return re.sub(r"_\d+(?=/)", "", weight.path.partition("/")[2])
 
 
@@ -287,21 +287,21 @@ def test_a_search_counts_what_a_step_holds():
     assert hypothesis_numbers(first, 9) == 9 * (VOCABULARY + 7 + 9)
     assert hypothesis_numbers(Ensemble([first]), 9) == hypothesis_numbers(first, 9)
     soft = Seq2Seq(Encoder(6, 5, 4), new_decoder(6, 5, 8))
-    assert hypothesis_numbers(soft, 9) == 8 + 9 * 8  # its state, and a score for each place
+    assert hypothesis_numbers(soft, 9) == 8 + 9 * 8  # its state, and scores of positions
 
 
 @pytest.mark.slow
 def test_it_learns_the_places_of_a_text_read_in_order():
-    """Each digit is written once, or twice if it is even; the encoder tells a place by its digit.
+    """The target repeats even digits; the encoder distinguishes positions only by their digits.
 
-    So the next place follows from the last token and its place alone, which nobody has named.
+    The next position therefore follows from the last token and its position, which are never given.
     """
     keras.utils.set_random_seed(0)
     rng, rows, time = np.random.default_rng(0), 1200, 12
     source, target = np.zeros((rows, 6), "int32"), np.zeros((rows, time), "int32")
     where = np.full((rows, time), -1)
     for row in range(rows):
-        digits = [*rng.integers(4, 12, rng.integers(2, 6)), 3]  # 3 ends both
+        digits = [*rng.integers(4, 12, rng.integers(2, 6)), 3]  # the end token of both sides
         places = [place for place, one in enumerate(digits) for _ in range(1 + (one in (4, 6, 8)))]
         source[row, : len(digits)] = digits
         target[row, : len(places)] = np.array(digits)[places]

@@ -1,4 +1,4 @@
-"""`attention_weights`: the weights inside a Keras model, as its layers compute them."""
+"""`attention_weights` returns the weights that the layers in a Keras model compute."""
 
 import keras
 import numpy as np
@@ -72,7 +72,7 @@ def test_weights_are_those_that_the_layer_returns(layer, is_list, shape):
     context = attention([query, value]) if is_list else attention(query, value)
     model = keras.Model([query, value], keras.layers.Dense(1)(context))
     before = model.predict(arrays, verbose=0)
-    weights = attention_weights(model, arrays, batch_size=2)["attention"]  # batches of 2, 2, 1
+    weights = attention_weights(model, arrays, batch_size=2)["attention"]  # batch sizes 2, 2, 1
     tensors = [ops.convert_to_tensor(array, "float32") for array in arrays]
     inputs = [tensors] if is_list else tensors
     _, expected = attention(*inputs, return_attention_scores=True)
@@ -100,7 +100,7 @@ def test_a_nested_model_prefixes_its_name_and_a_shared_layer_gives_a_list():
 
 
 class Tagger(keras.Model):
-    """A subclassed model whose layer returns its weights to the model itself."""
+    """A subclassed model that requests attention weights from its own layers."""
 
     def __init__(self):
         super().__init__()
@@ -183,7 +183,7 @@ def test_a_model_without_attention_is_refused():
 
 
 class Silent(keras.layers.Layer):
-    """A layer with the argument of the weights, and without weights."""
+    """A layer with the argument `return_attention_scores` that returns no weights."""
 
     def call(self, x, return_attention_scores=False):
         return x
@@ -198,7 +198,7 @@ def test_an_error_restores_the_layers():
 
 
 class Compiled(keras.Model):
-    """A model that calls its attention layer inside of a compiled function."""
+    """A model that calls its attention layer in a compiled function."""
 
     def __init__(self):
         super().__init__()

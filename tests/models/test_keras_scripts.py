@@ -1,4 +1,4 @@
-"""Keras scripts around the models: what is wrong in them is said in one line."""
+"""Mistakes in Keras scripts that use the models raise one-line errors."""
 
 import keras
 import numpy as np
@@ -127,7 +127,7 @@ def test_a_training_output_is_no_tensor_and_a_corrected_function_works(name):
     message = r"contains the readout.*model.logits\(output\).*compute_loss"
     with pytest.raises((TypeError, AttributeError), match=message):
         wrong()
-    assert np.isfinite(corrected())  # the failed trace has left no half of a model
+    assert np.isfinite(corrected())  # the failed trace didn't leave a broken model
 
 
 @pytest.mark.parametrize("name", ["logits", "shape", "numpy"])

@@ -1,4 +1,4 @@
-"""The losses against their definitions."""
+"""The losses equal their definitions."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ WEIGHTS = np.array([[1, 1, 1], [1, 0, 0]], "float32")
 
 
 def expected(smoothing):
-    """The loss of each token."""
+    """Return the loss of each token."""
     return np.array(
         [
             [reference.token_loss(TARGET[row, t], LOGITS[row, t], smoothing) for t in range(3)]
@@ -58,7 +58,7 @@ def test_what_stands_at_padding_means_nothing(run):
 
 
 def test_smoothing_by_hand(run):
-    """Two tokens at even odds: log 2 each, however the target is spread."""
+    """For two equally likely tokens, the loss is log 2 with any smoothing."""
     loss = TokenCrossentropy(0.3)
     assert run(loss, np.array([[1]]), np.zeros((1, 1, 2), "f")) == pytest.approx(np.log(2))
 
@@ -99,7 +99,7 @@ def test_smoothing_must_be_a_share(smoothing):
         TokenCrossentropy(smoothing)
 
 
-# Two sentences: one with links of its first and third token, one without any.
+# Two sentences: the first and third tokens of one have links; the other has none.
 GIVEN = np.array(
     [[[1, 0, 0], [0, 0, 0], [0, 0.5, 0.5]], [[0, 0, 0]] * 3],
     "float32",
@@ -130,7 +130,7 @@ def test_guided_alignment_without_any_link_is_zero(run):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_gradient_of_guided_alignment_is_that_of_its_definition(jit_compile):
-    """Also where a weight is exactly zero, with a link or without one."""
+    """This includes weights that are exactly zero, with and without a link."""
     given = np.array([[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]], "float32")
     alpha = tf.constant([[[0.8, 0.0, 0.2], [0.5, 0.5, 0.0]]])
 
@@ -152,7 +152,7 @@ def test_gradient_of_guided_alignment_is_that_of_its_definition(jit_compile):
 def test_guided_alignment_is_float32_whatever_the_weights_are(dtype):
     loss = guided_alignment(tf.constant(GIVEN), tf.cast(ALPHA, dtype))
     assert loss.dtype == "float32"
-    np.testing.assert_allclose(loss, ROWS.mean(), rtol=1e-6)  # these weights are exact in both
+    np.testing.assert_allclose(loss, ROWS.mean(), rtol=1e-6)  # the weights are exact in both dtypes
 
 
 def test_guided_alignment_is_saved_without_custom_objects():

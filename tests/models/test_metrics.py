@@ -1,4 +1,4 @@
-"""Perplexity against the definition."""
+"""Perplexity equals its definition."""
 
 import keras
 import numpy as np

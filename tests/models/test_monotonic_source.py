@@ -1,4 +1,4 @@
-"""A source that goes on: what comes behind the place where attention has stopped is not needed."""
+"""Attention that has stopped at a position doesn't need the rest of a growing source."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from keras_bahdanau.models import Encoder, Seq2Seq
 RANDOM = np.random.default_rng(3)
 ROWS, STEPS = 64, 6
 SHORT, LONG = 80, 112  # frames
-HOP = 160  # samples of a frame of sound
+HOP = 160  # samples per sound frame
 VALUES = RANDOM.normal(size=(ROWS, LONG, 3)).astype("float32")
 LOUD = np.repeat(10 ** RANDOM.uniform(-4, 0, (ROWS, LONG)), HOP, axis=1)
 SOUND = (LOUD * RANDOM.uniform(-1, 1, (ROWS, LONG * HOP))).astype("float32")
@@ -28,9 +28,9 @@ class Case(NamedTuple):
     """A front end, and how far it looks ahead.
 
     Attributes:
-        front_end: Function without arguments that makes it.
-        features: Function of the lengths of all rows that gives so many frames of each.
-        needed: Function of positions of the memory: number of frames that their vectors need.
+        front_end: Function without arguments that creates the front end.
+        features: Function of the lengths of all rows that returns that many frames of each row.
+        needed: Function of memory positions that returns the number of frames that they depend on.
     """
 
     front_end: Callable
@@ -51,19 +51,19 @@ def listener(normalization):
 
 
 CASES = {
-    # Convolutions of 3 frames, stride 2: place j is made of those up to 2 j + 1. A frame of sound
-    # has 25 ms, which are those of the next two frames, too.
+    # Convolutions of 3 frames with stride 2: position j depends on frames up to 2 j + 1. A sound
+    # frame has 25 ms, so that it overlaps the next two frames.
     "sound": Case(listener("global"), sound, lambda j: 4 * j + 6),
     "features": Case(lambda: FrameProjection(3, 8), frames, lambda j: j + 1),
-    # Convolutions of 5 and of 3 places, stride 2: place j is made of those up to 2 (j + 1) + 2.
+    # Convolutions of 5 and 3 positions with stride 2: j depends on positions up to 2 (j + 1) + 2.
     "ink": Case(lambda: FrameConvolutions(3, 8, (4, 4)), frames, lambda j: 4 * j + 13),
 }
 
 
 def new(case, kind="unidirectional", bridge="zeros", scales=(8, 4, -0.5)):
-    """A model whose attention stops now here, now there.
+    """Return a model whose attention stops at varying positions.
 
-    The scales are factors of the score's weights of queries and of memory, and its bias.
+    `scales` are factors for the score's weights of queries and of the memory, and its bias.
     """
     encoder = Encoder(front_end=case.front_end(), units=8, kind=kind)
     attention = ATTENTIONS.get("bahdanau", units=8, normalizer="mocha-hard")
@@ -87,7 +87,7 @@ def read(model, features):
 
 
 def stops_of(weights):
-    """Places `(rows, steps)` where attention stops; -1 from the first step without a stop on."""
+    """Return where attention stops, `(rows, steps)`; -1 from the first step without a stop."""
     real = weights > 0
     last = weights.shape[-1] - 1 - real[..., ::-1].argmax(axis=-1)
     stopped = np.logical_and.accumulate(real.any(axis=-1), axis=-1)
@@ -113,7 +113,7 @@ def test_frames_behind_the_place_of_a_stop_change_no_step_up_to_it(name):
     np.testing.assert_allclose(more_weights[ready][:, :time], weights[ready], atol=1e-5)
     assert not more_weights[ready][:, time:].any()
 
-    # a step is right as soon as the frames are there that the place of its stop needs
+    # a step is correct as soon as the frames that its stop depends on are available
     for step in range(STEPS):
         rows = ready[:, step]
         early = case.features(np.where(rows, needed[:, step], SHORT))
@@ -125,7 +125,7 @@ def test_frames_behind_the_place_of_a_stop_change_no_step_up_to_it(name):
 
 
 def searched(model, case, length):
-    """Ids, their log-probabilities and weights `(rows, steps, ...)` of a greedy search."""
+    """Return ids, log-probabilities and weights `(rows, steps, ...)` of a greedy search."""
     options = kb.SearchOptions(beam_width=1, max_length=STEPS, min_length=STEPS)
     features = case.features([length] * ROWS)
     found = kb.search.search_model(model, features, options, start=1, end=2)
@@ -137,7 +137,7 @@ def searched(model, case, length):
 @pytest.mark.parametrize("name", CASES)
 def test_words_searched_so_far_stay_as_they_are_when_the_source_goes_on(name):
     case = CASES[name]
-    model = new(case, scales=(2, 12, -3))  # some stops come late, some not at all
+    model = new(case, scales=(2, 12, -3))  # some stops are late, and some steps don't stop
     ids, log_probs, weights = searched(model, case, SHORT)
     stops = stops_of(weights)
     needed = np.where(stops >= 0, case.needed(stops), SHORT + 1)
@@ -146,7 +146,7 @@ def test_words_searched_so_far_stay_as_they_are_when_the_source_goes_on(name):
     more_ids, more_log_probs, _ = searched(model, case, LONG)
     np.testing.assert_array_equal(more_ids[ready], ids[ready])
     np.testing.assert_allclose(more_log_probs[ready], log_probs[ready], atol=1e-5)
-    # those without a stop have become others
+    # steps without a stop have changed
     assert np.abs(more_log_probs - log_probs)[~ready].max() > 1e-3
 
 

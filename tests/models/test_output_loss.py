@@ -1,4 +1,4 @@
-"""The output layer and its loss in one: held against NumPy, and against the logits."""
+"""The output layer fused with its loss equals NumPy and the loss of the logits."""
 
 import keras
 import numpy as np
@@ -30,7 +30,7 @@ def given(tied, bias):
 
 
 def expected(read, kernel, bias, targets, weights, smoothing, tied):
-    """(total, negative log-probabilities, gradients of read, kernel and bias) in float64."""
+    """Return total, negative log-probabilities, gradients of read, kernel and bias, in float64."""
     kernel = kernel.T if tied else kernel
     log_probs = reference.log_softmax(read[0] @ kernel + (0 if bias is None else bias))
     wanted = (1 - smoothing) * np.eye(VOCABULARY)[targets] + smoothing / VOCABULARY
@@ -61,7 +61,10 @@ def test_loss_and_gradients_are_those_of_the_equation(
 
 
 def gradients_of(arguments, tied, bias, smoothing, r_drop=0.0):
-    """The function (loss, log-probabilities, gradients of 3 times the loss), and its arguments."""
+    """Return a function and its arguments.
+
+    The function returns loss, log-probabilities, and gradients of 3 times the loss.
+    """
     watched = [tf.constant(one.astype("float32")) for one in arguments[: 2 + bias]]
 
     def forward_and_back(*watched):
@@ -89,8 +92,8 @@ def check(results, expected):
 
 
 def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied, r_drop):
-    """The same of two passes: (total, mean negative log-probabilities, gradients)."""
-    passes = np.split(read, 2)  # (1, batch, time, units) each
+    """Return total, mean negative log-probabilities, and gradients of two passes, in float64."""
+    passes = np.split(read, 2)  # each is (1, batch, time, units)
     each = [expected(one, kernel, bias, targets, weights, smoothing, tied) for one in passes]
     total, negative, *of_weights = (
         None if pair[0] is None else (pair[0] + pair[1]) / 2 for pair in zip(*each, strict=True)
@@ -102,7 +105,7 @@ def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied
     p, q = np.exp(log_p), np.exp(log_q)
     kl = [np.sum(p * (log_p - log_q), -1), np.sum(q * (log_q - log_p), -1)]
     total = total + r_drop / 4 * np.sum(weights * (kl[0] + kl[1]))
-    # d KL(p || q) / d logits of p = p (log p - log q - KL), of q = q - p
+    # d KL(p || q) / d logits is p (log p - log q - KL) for those of p, and q - p for those of q
     slopes = [
         r_drop
         / 4
@@ -145,13 +148,13 @@ def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(
 
 
 class FromLogits(TokenCrossentropy):
-    """The loss of the logits, as any other loss of Keras."""
+    """A loss that needs the logits, like any Keras loss."""
 
     sums_tokens = False
 
 
 class SentencesFromLogits(SentenceCrossentropy):
-    """The same of sentences."""
+    """A loss of sentences that needs the logits."""
 
     sums_tokens = False
 

@@ -1,4 +1,4 @@
-"""A model in another precision: the nearest weights, products in bfloat16, sums in float32."""
+"""Casting a model: weights are rounded to nearest, products bfloat16, and sums float32."""
 
 import extract
 import keras
@@ -32,7 +32,7 @@ def member(seed, **options):
 
 
 def log_probs_of(model):
-    """Log-probabilities and weights of the first step."""
+    """Return the log-probabilities and weights of the first step."""
     prepared = model.encode(SOURCE)
     state = model.initial_state(prepared)
     distribution, weights, _ = model.decode_step(TARGET_IN[:, 0], state, prepared)
@@ -49,15 +49,15 @@ def test_the_nearest_weights_give_nearly_the_same_probabilities(name):
         nearest = np.float32(keras.ops.cast(weight, other.dtype))
         np.testing.assert_array_equal(np.float32(other.value), nearest)
     kept = {weight.name for weight in twin.weights if weight.dtype == "float32"}
-    assert kept <= {"v"}  # of the scores, which are in float32 always
+    assert kept <= {"v"}  # of scores, which are always float32
     (expected, attended), (found, weights) = log_probs_of(model), log_probs_of(twin)
     assert found.dtype == weights.dtype == "float32"
     np.testing.assert_allclose(np.sum(np.exp(found), axis=-1), 1.0, rtol=1e-5)
     np.testing.assert_allclose(np.sum(weights, axis=-1), 1.0, rtol=1e-5)
-    # a weight or a product in bfloat16 is off by 2^-8 of it at most
+    # the relative error of a weight or product in bfloat16 is at most 2^-8
     np.testing.assert_allclose(found, expected, atol=0.1)
     np.testing.assert_allclose(weights, attended, atol=0.05)
-    assert np.abs(found - expected).max() > 1e-5  # or it was computed in float32
+    assert np.abs(found - expected).max() > 1e-5  # otherwise it was computed in float32
 
 
 def test_a_model_that_has_the_precision_stays_what_it_is():
@@ -98,7 +98,7 @@ def test_each_kind_of_model_has_finite_probabilities(name):
     try:
         pipeline = kb.Translator(words, twin, words, kb.SearchOptions(beam_width=2, max_length=4))
         results = pipeline.decode(["a b c", "z"])
-    except ValueError as error:  # such as alignments that only a training has
+    except ValueError as error:  # such as for alignments, which exist only in training
         assert "Received: " in str(error)
     else:
         assert all(np.isfinite(one.score) for one in results)
@@ -126,7 +126,7 @@ def test_a_hard_decoder_of_elementwise_recurrences_is_searched_in_bfloat16():
 
 
 def test_a_cell_of_keras_can_be_in_bfloat16():
-    """Keras' own orthogonal initializer draws no values of that dtype."""
+    """Keras' orthogonal initializer doesn't support that dtype."""
     cells = keras.layers.GRUCell(6), keras.layers.LSTMCell(12)
     model = Seq2Seq(Encoder(7, 8, 6, cell=cells[0]), new_decoder(6, 8, 12, cell=cells[1]))
     model.build()

@@ -1,4 +1,4 @@
-"""Front ends and readers that make one vector of several positions."""
+"""Front ends and readers that reduce several positions to one vector."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from keras_bahdanau.models.ensemble import Ensemble
 
 
 class EveryOther(keras.layers.Layer):
-    """Reader that keeps the positions 0, 2, 4 and so on."""
+    """A reader that keeps positions 0, 2, 4 and so on."""
 
     reduction = 2
 

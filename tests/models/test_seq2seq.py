@@ -1,4 +1,4 @@
-"""Seq2Seq: encoder and decoder as one, trained by Keras, saved and loaded."""
+"""Seq2Seq: encoder and decoder as one model, trained with Keras, saved and loaded."""
 
 import json
 
@@ -170,7 +170,7 @@ def test_a_global_precision_survives_the_file(tmp_path):
 
 
 def assert_saved(model, path):
-    """Returns the loaded model, which answers as the saved one did, bit for bit."""
+    """Save and load a model, assert that its outputs are bitwise equal, and return it."""
     expected = forced(model)(SOURCE, TARGET_IN)
     model.save(path)
     loaded = keras.saving.load_model(path)
@@ -182,7 +182,7 @@ def assert_saved(model, path):
 
 
 def copies(pairs, seed=0):
-    """((source, target_in), target_out, weights): the target is the source."""
+    """Return ((source, target_in), target_out, weights), where the target is the source."""
     random = np.random.default_rng(seed)
     source = np.zeros((pairs, 4), "int32")
     for row, length in enumerate(random.integers(1, 4, size=pairs)):
@@ -194,7 +194,7 @@ def copies(pairs, seed=0):
 
 
 def batches(pairs, count, lengths=(4,)):
-    """A dataset of `count` batches of the same pairs, cut to one of `lengths` after the other."""
+    """Return a dataset of `count` batches of the same pairs, truncated to `lengths` in turn."""
     data = copies(pairs)
 
     def generate():
@@ -217,7 +217,7 @@ def compiled(jit_compile=False, **options):
         jit_compile=jit_compile,
     )
     model.build()
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    model.optimizer.build(model.trainable_variables)  # otherwise the first step is traced twice
     return model
 
 
@@ -228,14 +228,14 @@ def test_it_learns_to_copy(cell):
     model.fit(batches(128, 100), verbose=0, shuffle=False)
     inputs, target_out, weights = copies(64, seed=1)
     found = model.evaluate(inputs, target_out, sample_weight=weights, verbose=0, return_dict=True)
-    assert found["perplexity"] < 2  # 3.6 is the least without a look at the source
+    assert found["perplexity"] < 2  # without the source, the minimum is 3.6
     np.testing.assert_allclose(found["loss"], np.log(found["perplexity"]), atol=1e-3)
 
 
 FITS = [
     ("gru", "float32", False, [4]),
     *(
-        pytest.param(cell, policy, jit_compile, [4, 3], marks=pytest.mark.slow)  # XLA takes long
+        pytest.param(cell, policy, jit_compile, [4, 3], marks=pytest.mark.slow)  # XLA is slow
         for cell in ("gru", "lstm")
         for policy in ("float32", "mixed_float16", "mixed_bfloat16")
         for jit_compile in (True, False)
@@ -261,7 +261,7 @@ def test_a_loss_of_weights_needs_an_attention_that_learns():
 
 @pytest.mark.slow
 def test_guided_alignment_pulls_the_attention_towards_what_is_given():
-    """The target is the source: guided to the diagonal, attention gets there sooner."""
+    """The target equals the source; guidance makes attention reach the diagonal sooner."""
     inputs, target_out, weights = copies(64)
     diagonal = np.repeat(np.eye(4, dtype="float32")[None], 64, axis=0) * weights[..., None]
     surprise = []
@@ -275,7 +275,7 @@ def test_guided_alignment_pulls_the_attention_towards_what_is_given():
 
 
 def losses_with(weights, targets, loss, **settings):
-    """Loss and perplexity of a batch in training, which changes nothing, and in a test."""
+    """Return loss and perplexity of a batch in training (with learning rate 0) and in a test."""
     model, inputs = built(), (SOURCE, TARGET_IN)
     model.compile(keras.optimizers.SGD(0.0), loss, weighted_metrics=[Perplexity()], **settings)
     return [
@@ -302,7 +302,7 @@ def test_a_weight_of_a_sentence_is_that_of_its_tokens(loss):
 
 @pytest.mark.slow
 def test_a_weight_of_a_sentence_is_that_of_its_tokens_under_xla():
-    """Without a shape of its own XLA reads weights beyond the last one as that one."""
+    """If their shape isn't handled, XLA reads the last weight for positions beyond it."""
     expected = losses_with(SENTENCE_WEIGHTS, TARGETS, TokenCrossentropy(0.1), run_eagerly=True)
     found = losses_with(SENTENCE_WEIGHTS, TARGETS, TokenCrossentropy(0.1), jit_compile=True)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -322,6 +322,6 @@ def test_encoder_and_decoder_stand_in_a_functional_model():
     model = keras.Model([source, target_in], whole.decoder(target_in, whole.encoder(source)).logits)
     np.testing.assert_allclose(model([SOURCE, TARGET_IN]), whole((SOURCE, TARGET_IN)), atol=1e-6)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss, run_eagerly=True)  # the graph is that of all other fits
+    model.compile("adam", loss, run_eagerly=True)  # as other tests cover the graph
     first, *_, last = model.fit([SOURCE, TARGET_IN], TARGET_IN, epochs=5, verbose=0).history["loss"]
     assert last < first

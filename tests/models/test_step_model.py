@@ -1,4 +1,4 @@
-"""The step protocol: its members, and that each model with them can be searched."""
+"""The step protocol: its members, and search with any model that implements them."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from keras_bahdanau.models import Ensemble, Prepared, Seq2Seq, SourceLimits, Ste
 
 
 class Echo(StepModel):
-    """Writes the source again, token by token, then the end, 3."""
+    """A model that repeats the source token by token, followed by the end token, 3."""
 
     target_vocabulary_size, source_limits, exportable = 7, SourceLimits(7), True
 

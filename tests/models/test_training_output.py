@@ -1,4 +1,4 @@
-"""The record that a model gives in training: what is in it, and what is not kept elsewhere."""
+"""The record that a model returns in training: its contents, and that no logits are kept."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ QUICK_TO_COMPILE = {
 
 
 class FromLogits(TokenCrossentropy):
-    """The same loss, in an equation of its own: it must get logits."""
+    """A `TokenCrossentropy` with an overridden `call`, which must get logits."""
 
     def call(self, y_true, y_pred):
         return super().call(y_true, y_pred)
@@ -98,7 +98,7 @@ def test_two_passes_stand_along_the_first_axis():
     assert output.readout.shape == (2, BATCH, TARGET_TIME, READOUT)
     assert output.weights.shape == (2, BATCH, TARGET_TIME, SOURCE_TIME)
     assert_array_equal(output.alignment, links())
-    assert_allclose(output.readout[0], output.readout[1], atol=1e-6)  # there is no dropout
+    assert_allclose(output.readout[0], output.readout[1], atol=1e-6)  # without dropout
 
 
 @pytest.mark.few(1)
@@ -180,7 +180,7 @@ def test_without_weights_every_token_counts(loss):
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 def test_losses_that_are_added_count_once(loss, r_drop):
-    """The guided alignment, and a regularizer."""
+    """These are the losses of guided alignment and of a regularizer."""
     x, y, weight = batch()
     x = (*x, links())
     model = new(loss, r_drop=r_drop, guided_alignment=0.5, regularizer=0.1)
@@ -266,7 +266,7 @@ def test_an_ensemble_of_models_in_training_gives_log_probabilities():
 
 
 def tensors_of(graph):
-    """(name, static shape) of the outputs of every operation, loops included."""
+    """Yield (name, static shape) for the outputs of every operation, including loops."""
     for op in graph.get_operations():
         yield from ((op.name, tuple(out.shape)) for out in op.outputs if out.shape.rank)
     definition = graph.as_graph_def(add_shapes=True)
@@ -281,7 +281,7 @@ def tensors_of(graph):
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize(("loss", "kept"), [(TokenCrossentropy(), False), (FromLogits(), True)])
 def test_a_traced_step_of_tensorflow_has_no_logits_of_the_batch(loss, kept, r_drop):
-    """Not one operation, needed or not, makes them; in the loop over rows they have 2 axes."""
+    """No operation creates them, even if unused; in the loop over rows, logits have 2 axes."""
     model = new(loss, r_drop=r_drop)
     specs = tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), batch())
     step = tf.function(model.train_step, autograph=False).get_concrete_function(specs)
@@ -294,7 +294,7 @@ def test_a_traced_step_of_tensorflow_has_no_logits_of_the_batch(loss, kept, r_dr
 
 
 def fitted(model, jit_compile=False):
-    """The losses of three steps in a compiled function."""
+    """Return the losses of three steps in a compiled function."""
     model.compile("sgd", model.loss, weighted_metrics=[Perplexity()], jit_compile=jit_compile)
     return [[*model.train_on_batch(*batch(), return_dict=True).values()] for _ in range(3)]
 
@@ -313,7 +313,7 @@ def test_every_precision_and_compiler_gives_the_loss_of_the_logits(policy, toler
 
 
 def python_with_jax():
-    """An interpreter that has JAX, or None."""
+    """Return the path of a Python interpreter with JAX, or None."""
     if named := os.environ.get("KERAS_BAHDANAU_JAX_PYTHON"):
         return named
     if importlib.util.find_spec("jax"):
@@ -322,10 +322,10 @@ def python_with_jax():
     return str(own) if own.exists() else None
 
 
-@pytest.mark.slow  # as are all tests of other backends
+@pytest.mark.slow  # like all tests of other backends
 @pytest.mark.parametrize("options", [{"guided_alignment": 0.5}, {"r_drop": 1.0}])
 def test_a_compiled_step_of_jax_has_no_logits_of_the_batch(options):
-    """Metrics are compiled too; sizes of tensors are read from what XLA compiled."""
+    """Metrics are compiled, too; the sizes of tensors are read from the compiled program."""
     python = python_with_jax()
     if python is None:
         pytest.skip("JAX is not installed: `make backends`, or name an interpreter that has it")
@@ -340,5 +340,5 @@ def test_a_compiled_step_of_jax_has_no_logits_of_the_batch(options):
     own, plain = found["own"], found["plain"]
     assert own["largest"] < found["logits"] <= plain["largest"]
     assert_allclose(own["losses"], plain["losses"], rtol=1e-5)
-    if not options.get("r_drop"):  # or it is the mean of both passes, not the first one's
+    if not options.get("r_drop"):  # with R-drop, it is the mean of both passes
         assert_allclose(own["perplexities"], plain["perplexities"], rtol=1e-5)

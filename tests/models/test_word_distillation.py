@@ -1,4 +1,4 @@
-"""Word-level distillation: the loss against its definition, and what a student makes of it."""
+"""Word-level distillation: the loss equals its definition, and a student learns from it."""
 
 import keras
 import numpy as np
@@ -26,7 +26,7 @@ def new(seed, units=6, dropout=0.0, hard=False, **options):
     decoder = HardDecoder(7, 4, cell) if hard else new_decoder(7, 4, units, BahdanauAttention(5))
     model = Seq2Seq(encoder, decoder, **options)
     model.build()
-    for variable in model.trainable_variables:  # far from even distributions
+    for variable in model.trainable_variables:  # makes distributions far from uniform
         variable.assign(3.0 * variable)
     return model
 
@@ -45,17 +45,17 @@ def loss_of(model):
 
 
 def probs_of(model):
-    """Probabilities `(batch, target_time, vocabulary)` in float64."""
+    """Return probabilities `(batch, target_time, vocabulary)` in float64."""
     return reference.softmax(keras.ops.convert_to_numpy(model(INPUTS)).astype(float))
 
 
 def total_of(losses):
-    """Weighted sum of the losses `(batch, target_time)`."""
+    """Return the weighted sum of losses `(batch, target_time)`."""
     return np.sum(WEIGHT * losses)
 
 
 def expected_loss(model, probs, label_smoothing=0.0, units=None):
-    """(1 - share) loss of the true tokens + share of the cross-entropy with the teacher."""
+    """Return (1 - share) loss of the true tokens + share cross-entropy with the teacher."""
     log_probs = np.log(probs_of(model))
     own = -np.take_along_axis(log_probs, TARGET[..., None], axis=-1)[..., 0]
     own = (1 - label_smoothing) * own - label_smoothing * log_probs.mean(axis=-1)
@@ -69,7 +69,7 @@ def expected_loss(model, probs, label_smoothing=0.0, units=None):
 @pytest.mark.parametrize("r_drop", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_the_loss_is_the_share_of_each(loss, r_drop):
     teacher = new(2, units=8)
-    model = student(teacher, loss, r_drop=r_drop)  # two passes without dropout agree
+    model = student(teacher, loss, r_drop=r_drop)  # without dropout, both passes agree
     units = 3 if isinstance(loss, SentenceCrossentropy) else None
     expected = expected_loss(model, probs_of(teacher), loss.label_smoothing, units)
     assert_allclose(loss_of(model), expected, rtol=1e-5)
@@ -125,7 +125,7 @@ def test_a_regularizer_counts_once_and_whole():
 
 
 def divergence(teacher, model):
-    """KL(teacher || student) of the real tokens, in nats."""
+    """Return KL(teacher || student) for the real tokens, in nats."""
     probs = probs_of(teacher)
     losses = np.sum(probs * (np.log(probs) - np.log(probs_of(model))), axis=-1)
     return total_of(losses) / WEIGHT.sum()

@@ -1,6 +1,6 @@
-"""Prints, as JSON, the losses of training steps on JAX and the largest tensor of a step.
+"""Print the losses of training steps on JAX and the size of a step's largest tensor, as JSON.
 
-A program of its own, since a process has one backend: `test_training_output.py` runs it.
+`test_training_output.py` runs this as a separate program, since a process has a single backend.
 """
 
 import json
@@ -22,7 +22,7 @@ output_loss.FEWEST_ROWS, output_loss.LOGITS_AT_A_TIME = 1, 16 * VOCABULARY
 
 
 class FromLogits(TokenCrossentropy):
-    """The same loss, which must get logits."""
+    """A `TokenCrossentropy` that must get logits."""
 
     sums_tokens = False
 
@@ -46,10 +46,10 @@ def batch():
 
 
 def measured(loss, **options):
-    """Logs of three steps, and the size of the largest tensor of the compiled step."""
+    """Return the logs of three steps, and the size of the largest tensor in the compiled step."""
     model, data = new(loss, **options), batch()
     x, y, weight = data
-    model.compute_metrics(x, y, keras.ops.zeros((*y.shape, VOCABULARY)), weight)  # builds them
+    model.compute_metrics(x, y, keras.ops.zeros((*y.shape, VOCABULARY)), weight)  # builds metrics
     model.reset_metrics()
     model.optimizer.build(model.trainable_variables)
     kinds = (
