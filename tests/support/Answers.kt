@@ -1,5 +1,6 @@
-// All that a translator on a JVM gives: for each line, a text as JSON, prints a line of JSON with the
-// hypotheses of each search, or the sizes of a text that is too long; without a prefix, of the main one.
+// Prints everything that a translator on a JVM returns. For each line, a text as JSON, it prints a line of
+// JSON with the hypotheses of each search, or the sizes of a text that is too long. Without a prefix, it
+// runs only the main search.
 //
 //   java -Djava.library.path=DIR -cp ... AnswersKt MODEL.tflite [PREFIX] < texts
 

@@ -1,5 +1,5 @@
-// Holds SentencePiece in Kotlin against a conformance file: prints the number of cases and, as JSON,
-// the first few that differ.
+// Compares the Kotlin implementation of SentencePiece with a conformance file. Prints the number of cases
+// and, as JSON, the first few that differ.
 //
 //   java -cp ... ConformanceKt FILE.json
 

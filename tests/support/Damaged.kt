@@ -1,5 +1,5 @@
-// Loads files whose seal fits but whose bytes are others: prints "read" or "refused" for each, and ends
-// with an error of Java's if anything but InputError comes.
+// Loads files with changed bytes and a valid seal. Prints "read" or "refused" for each, and ends with a
+// Java exception if any error but InputError is thrown.
 //
 //   java -cp ... DamagedKt FILE.tflite...
 

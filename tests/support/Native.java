@@ -1,5 +1,5 @@
-// SentencePiece's C++ library on a JVM: for each line, a text in base64, prints its ids and, in base64,
-// their text; at the end the errors of bytes that are no model and of an id that is none.
+// Uses SentencePiece's C++ library on a JVM. For each line, a text in base64, it prints the ids and, in
+// base64, their text. At the end, it prints the errors for an invalid id and for bytes that aren't a model.
 //
 //   java -Djava.library.path=DIR -cp ... Native MODEL.spm < texts
 

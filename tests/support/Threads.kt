@@ -1,4 +1,4 @@
-// Threads that share a translator: prints how many of 2,000 answers to words are those of one thread.
+// Shares a translator between threads. Prints how many of 2,000 answers equal those of a single thread.
 //
 //   java -Djava.library.path=DIR -cp ... ThreadsKt MODEL.tflite WORD...
 

@@ -1,7 +1,7 @@
-// Holds the translator in JavaScript, in Node, against the answers of a conformance file: prints, as
-// JSON, the number of answers, those that differ, the largest difference of scores, the peak of memory
-// in MiB, and milliseconds of processor, which a busy machine does not make more: to load, and the
-// medians of the searches.
+// Compares the JavaScript translator, in Node, with the answers in a conformance file. Prints JSON: the
+// number of answers, how many differ, the largest difference of scores, the peak memory in MiB, and
+// milliseconds of processor time, which a busy machine doesn't affect, for loading and, as medians, for
+// the searches.
 //
 //   node answers.mjs TRANSLATE.mjs MODEL.tflite FILE.json      (where @litertjs/core is installed)
 

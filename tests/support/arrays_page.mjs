@@ -1,7 +1,7 @@
-// A visit to export/browser/arrays in headless Chromium: prints the answers to the requests of a conformance file of
-// arrays (of those that the page can answer), what it says about wrong entries, and its errors, as one JSON object.
+// Visits export/browser/arrays in headless Chromium. Prints a JSON object with the answers to those requests of an
+// array conformance file that the page can answer, its messages about invalid input, and its errors.
 //
-//   node arrays_page.mjs PYTHON DIRECTORY      (which holds export, keras_bahdanau, node_modules and arrays.json)
+//   node arrays_page.mjs PYTHON DIRECTORY      (which contains export, keras_bahdanau, node_modules and arrays.json)
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -34,7 +34,7 @@ page.on("console", (message) => message.type() === "error" && noted.push(message
 
 const textOf = (selector) => page.$eval(selector, (element) => element.textContent);
 
-/** What the page says once it says something: an answer, or a problem. */
+/** Wait until the page shows an answer or a problem, and return its text. */
 async function outcome() {
   for (const last = Date.now() + PATIENCE; ;) {
     const [status, problem] = await Promise.all(["#status", "#problem"].map(textOf));
@@ -50,13 +50,13 @@ async function open(file) {
   return outcome();
 }
 
-/** Open a file that the page must take. */
+/** Open a file that the page must accept. */
 async function load(file) {
   const said = await open(file);
   if (said !== "Ready.") throw new Error(`The page says '${said}' of ${file}. ${noted.join(" ")}`);
 }
 
-/** The outputs for the texts of some fields, or the problem. */
+/** Fill in some fields, run the model, and return the outputs or the problem. */
 async function ask(texts) {
   for (const [name, text] of Object.entries(texts)) {
     await page.$eval(`#input-${name}`, (field, value) => { field.value = value; }, text);
@@ -74,7 +74,7 @@ for (const { file, signature, streams, requests } of JSON.parse(readFileSync(joi
   await load(file);
   if (signature ?? streams) await page.select("#signature", signature ?? "step");
   const answers = [];
-  for (const request of requests) {  // states of `streams` are in the fields, from the answer before
+  for (const request of requests) {  // the fields already contain the states of the previous answer
     answers.push(await ask(Object.fromEntries(Object.entries(request).map(([name, value]) => [name, JSON.stringify(value)]))));
     if (typeof answers.at(-1) === "string") break;
   }

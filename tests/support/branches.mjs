@@ -1,5 +1,5 @@
-// Places of the nodes of trees, as the explorer draws them: `node branches.mjs MODULE` reads a list of
-// [parents, path] from its input, and prints a list of what `placed` gives.
+// Computes the positions of tree nodes, as the explorer draws them: `node branches.mjs MODULE` reads a list
+// of [parents, path] from standard input, and prints the list of results of `placed`.
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";

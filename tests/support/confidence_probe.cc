@@ -1,5 +1,5 @@
-// Shows how sure a model is: `probe MODEL NBEST ID...`, with a line for each text: its confidence,
-// the log-probabilities of its tokens, their entropies, their words, and their alignment.
+// Prints the confidence of a model: `probe MODEL NBEST ID...` prints a line for each text with its
+// confidence and, for its tokens, log-probabilities, entropies, words and alignment.
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Shows how sure a model is, in Node, as JSON: a list for each text, of its confidence, the
+// Prints the confidence of a model, in Node, as JSON: for each text, a list of its confidence, the
 // log-probabilities of its tokens, their entropies, and their words.
 //
 //   node confidences.mjs TRANSLATE.mjs MODEL.tflite KIND SENTENCE     (where @litertjs/core is installed)

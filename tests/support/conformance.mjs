@@ -1,5 +1,5 @@
-// Holds SentencePiece in JavaScript against a conformance file: prints the number of cases and, as
-// JSON, the first few that differ.
+// Compares the JavaScript implementation of SentencePiece with a conformance file. Prints JSON: the number
+// of cases, and the first few that differ.
 //
 //   node conformance.mjs SENTENCEPIECE.mjs FILE.json
 

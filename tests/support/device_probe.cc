@@ -1,11 +1,11 @@
-// Shows what the headers of export/on_device make of files, a line for each: `probe KIND FILE...`.
+// Reads files with the headers of export/on_device, and prints a line for each: `probe KIND FILE...`.
 //
-//   features  name, length and sha256 of the inputs of a model; the first file is its card
-//   numbers   the same with their bytes in hexadecimal digits in place of the sha256
-//   archives  names of the files packed in a .tflite file
+//   features  name, length and sha256 of a model's inputs; the first file is the model's card
+//   numbers   name, length and bytes, in hexadecimal digits, of a model's inputs
+//   archives  the size of card.json in a .tflite file
 //   json      the value, with strings in hexadecimal digits
 //
-// A line begins with "refused" where they refuse the file.
+// The line begins with "refused" if the file is refused.
 
 #include <cstdio>
 #include <iostream>

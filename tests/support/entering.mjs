@@ -1,10 +1,10 @@
-// What is entered in an exported site that reads images, sound or ink, in headless Chromium: prints what the page
-// says, as one JSON object.
+// Enters input in an exported site that reads images, sound or ink, in headless Chromium. Prints the texts that the
+// page shows as a JSON object.
 //
 //   node entering.mjs PYTHON SITE [FILE...]
 //
-// Draws a plus on the paper, by keys, where there is one; chooses each file; and records the beeps of a false
-// microphone, where there is a button. Needs @sparticuz/chromium and puppeteer-core, as page.mjs does.
+// Draws a plus on the paper with the keyboard, if there is a paper; chooses each file; and records the beeps of a
+// fake microphone, if there is a button. Needs @sparticuz/chromium and puppeteer-core, like page.mjs.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ page.on("console", (message) => message.text().match(/Security Policy|Refused/) 
 const textOf = (selector) => page.$eval(selector, (element) => element.textContent);
 const isShown = (selector) => page.$eval(selector, (element) => element.checkVisibility());
 
-/** Wait until the page says something at a place, or has a problem; give the words. */
+/** Wait until an element has text or the page shows a problem, and return the text. */
 async function said(place, words = "") {
   const last = Date.now() + PATIENCE;
   for (;;) {
@@ -48,7 +48,7 @@ async function said(place, words = "") {
   }
 }
 
-/** Start the model, and read what the page shows of its answer. */
+/** Run the model, and return the parts of its answer that the page shows. */
 async function answered(start = () => page.$eval("#form", (form) => form.requestSubmit())) {
   await page.$eval("#status", (place) => { place.textContent = ""; });
   await page.$eval("#problem", (place) => { place.hidden = true; });

@@ -1,4 +1,4 @@
-// A visit to a page of the explorer in headless Chromium: prints what a reader meets, as one JSON object.
+// Visits a page of the explorer in headless Chromium. Prints what a reader sees as a JSON object.
 //
 //   node explorer.mjs PAGE [SCREENSHOTS]
 //
@@ -29,10 +29,10 @@ const textOf = (selector) => page.$eval(selector, (element) => element.textConte
 const textsOf = (selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent));
 const settled = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
 
-/** Click a choice, where the page has it. */
+/** Click a choice, if the page has it. */
 const choose = (selector) => page.click(selector).catch(() => {});
 
-/** What stands in the page for a step. */
+/** Return what the page shows for a step. */
 async function stepAt(fragment) {
   await page.evaluate((hash) => { location.hash = hash; }, fragment);
   return seen();

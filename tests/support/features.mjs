@@ -1,8 +1,8 @@
-// Features of files as the programs in JavaScript make them: prints a list, for each file {labels, names of inputs with
-// their bytes in base64} or {refused: message}. A file whose name ends in .image is JSON, {data in base64, width, height,
-// channels}: an image of any size.
+// Computes features of files with the JavaScript programs. Prints a list with, for each file, {labels, names of inputs
+// with their bytes in base64} or {refused: message}. A file whose name ends in .image is JSON, {data in base64, width,
+// height, channels}: an image of any size.
 //
-//   node features.mjs CARD.json FILE...     (CARD with `shapes`: the sizes of an input by its name)
+//   node features.mjs CARD.json FILE...     (CARD has `shapes`, the sizes of each input by name)
 
 import { readFileSync } from "node:fs";
 

@@ -1,7 +1,7 @@
-// Visits to an exported site in headless Chromium, in each of which one bit of one file is flipped: prints, as a
-// JSON list, what each visitor reads: the answer to a text as {answer}, words about a problem as {problem}.
+// Visits an exported site in headless Chromium repeatedly, each time with a flipped bit in a file. Prints a JSON list of
+// what each visitor reads: the answer to a text as {answer}, or the text of a problem as {problem}.
 //
-//   node flips.mjs SITE TEXT < FLIPS.json      [[name, position, bit], ...]; the name "" is of no file
+//   node flips.mjs SITE TEXT < FLIPS.json      [[name, position, bit], ...]; the name "" flips nothing
 //
 // Needs @sparticuz/chromium and puppeteer-core, installed in the working directory or NODE_PATH.
 
@@ -13,7 +13,7 @@ import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const PATIENCE = 30_000;  // milliseconds
-const POLLING = { polling: 50 };  // milliseconds: this Chromium may draw no frames, by which puppeteer would wait
+const POLLING = { polling: 50 };  // milliseconds: puppeteer would poll with frames, which this Chromium may not draw
 const TYPES = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript" };
 const [site, text] = process.argv.slice(2);
 const require = createRequire(`${process.cwd()}/`);
@@ -36,14 +36,14 @@ const browser = await puppeteer.launch({
   headless: "shell",
 });
 
-const page = await browser.newPage();  // this Chromium runs as one process, which ends with a context
+const page = await browser.newPage();  // this Chromium runs as one process, which exits when a context is closed
 page.setDefaultTimeout(PATIENCE);
 await page.setBypassServiceWorker(true);
 
-/** The first visible element of a selector. */
+/** Return the first visible element that matches a selector. */
 const shown = (selector) => [...document.querySelectorAll(selector)].find((element) => element.checkVisibility());
 
-/** What a visitor without a cache reads in the end. */
+/** Return what a visitor without a cache reads in the end. */
 async function visit() {
   try {
     await page.goto(`http://127.0.0.1:${server.address().port}/`);

@@ -1,9 +1,9 @@
-// A visit to examples/keyboards in headless Chromium: prints what somebody who types meets, as one JSON object.
+// Visits examples/keyboards in headless Chromium. Prints what a user who types sees as a JSON object.
 //
 //   node keyboard_page.mjs PYTHON DIRECTORY MODEL WORD [SITE]
 //
-// DIRECTORY is served; it holds examples, keras_bahdanau and node_modules. MODEL and SITE are addresses in it. Needs
-// @sparticuz/chromium and puppeteer-core, installed in the working directory or NODE_PATH.
+// DIRECTORY is served; it contains examples, keras_bahdanau and node_modules. MODEL and SITE are addresses in it.
+// Needs @sparticuz/chromium and puppeteer-core, installed in the working directory or NODE_PATH.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -34,7 +34,7 @@ const textOf = (selector) => page.$eval(selector, (element) => element.textConte
 const written = () => page.$eval("#text", (field) => field.value);
 const suggestions = () => page.$$eval("#suggestions button", (all) => all.map((button) => button.textContent));
 
-/** Wait until `done()` is true, by questions from here. */
+/** Wait until `done()` is true, by polling from Node. */
 async function until(done, what) {
   for (const latest = Date.now() + PATIENCE; !(await done());) {
     if (Date.now() > latest) throw new Error(`No ${what}. The page says '${await textOf("#status")}${await textOf("#problem")}'.`);
@@ -47,7 +47,7 @@ async function open(name) {
   await until(async () => /^Ready|^$/.test(await textOf("#status")), "model");
 }
 
-/** Type letters behind the text, and read the suggestions and the milliseconds after each. */
+/** Type letters after the text; return the suggestions and the milliseconds after each letter. */
 async function type(letters) {
   const seen = [];
   let typed = "";
@@ -61,12 +61,12 @@ async function type(letters) {
   return seen;
 }
 
-/** The text after a key, once it is another one. */
+/** Press a key, and return the text once it has changed. */
 async function press(key) {
   const before = await written();
   await page.keyboard.press(key);
   await until(async () => await written() !== before, "other text");
-  await new Promise((next) => setTimeout(next, 50));  // in which a suggestion is written
+  await new Promise((next) => setTimeout(next, 50));  // time in which a suggestion is inserted
   return written();
 }
 
@@ -93,7 +93,7 @@ await page.click("#letters button:nth-child(2)");
 await until(async () => await page.$$eval("#letters [aria-pressed=true]", (all) => all.length) === 2, "kept letters");
 seen.kept = { texts: await suggestions(), comma: await press(",") };
 await clear();
-await page.type("#text", `${word} ${word}.`);  // faster than the answers
+await page.type("#text", `${word} ${word}.`);  // faster than answers arrive
 await until(async () => !(await written()).includes(word), "words");
 seen.fast = await written();
 await clear();

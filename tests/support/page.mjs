@@ -1,9 +1,9 @@
-// A visit to an exported site in headless Chromium: prints what a visitor meets, as one JSON object.
+// Visits an exported site in headless Chromium. Prints what a visitor sees as a JSON object.
 //
 //   node page.mjs PYTHON SITE TEXT LONG_TEXT [SCREENSHOTS]
 //
-// Needs @sparticuz/chromium and puppeteer-core, installed in the working directory or NODE_PATH. The
-// server is Python's own; in the end it is stopped, and the page loaded again.
+// Needs @sparticuz/chromium and puppeteer-core, installed in the working directory or NODE_PATH. Python's
+// http.server serves the site. At the end, the server is stopped, and the page is reloaded.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -42,7 +42,7 @@ page.on("request", (request) => request.url().startsWith("blob:") || hosts.add(n
 const textOf = (selector) => page.$eval(selector, (element) => element.textContent);
 const isShown = (selector) => page.$eval(selector, (element) => element.checkVisibility());
 
-/** Wait for words of the status line, by questions from here: the page's policy allows no eval. */
+/** Wait for a text in the status line, by polling from Node: the page's policy forbids eval. */
 async function untilSaid(words, place = "#status") {
   const last = Date.now() + PATIENCE;
   for (;;) {
@@ -53,7 +53,7 @@ async function untilSaid(words, place = "#status") {
   }
 }
 
-/** Type a text, press Enter, and read the answer. */
+/** Type a text, press Enter, and return the answer. */
 async function ask(given, prefix = "") {
   await page.$eval("#source", (field) => { field.value = ""; });
   await page.$eval("#status", (place) => { place.textContent = ""; });
@@ -81,7 +81,7 @@ async function picture(name, width, height, scheme = "light") {
   return page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
 }
 
-/** The words that another visit ends with, in a browser that `change` has changed first. */
+/** Return the problem that another visit shows after `change` has modified the browser. */
 async function refused(url, change) {
   const other = await browser.newPage();
   await other.evaluateOnNewDocument(change);
@@ -92,7 +92,7 @@ async function refused(url, change) {
   return words;
 }
 
-/** What becomes of a text that is entered while the model loads, which begins later. */
+/** Return the result of a text that is entered before the delayed model is loaded. */
 async function enteredEarly() {
   const other = await browser.newPage();
   other.setDefaultTimeout(PATIENCE);
@@ -118,7 +118,7 @@ async function enteredEarly() {
   return found;
 }
 
-/** The words about a server that sends modules as bytes of no kind. */
+/** Return the message about a server that sends modules with the wrong content type. */
 async function withWrongType() {
   const other = await browser.newPage();
   await other.setBypassServiceWorker(true);

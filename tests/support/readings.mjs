@@ -1,5 +1,5 @@
-// The best text of each file by a model of images, sound or ink, in Node, as JSON: a list of {labels, alignment,
-// confidence, positions, reduction}.
+// Reads files with a model for images, sound or ink, in Node. Prints the best hypotheses as a JSON list of {labels,
+// alignment, confidence, positions, reduction}.
 //
 //   node readings.mjs TRANSLATE.mjs MODEL.tflite FILE...     (where @litertjs/core is installed)
 

@@ -1,5 +1,5 @@
-// Workers of Node, each with a translator of its own, whose calls overlap: prints, as JSON, how many of 2,000
-// answers to words are those of the main thread, call by call.
+// Runs Node workers with separate translators whose calls overlap. Prints JSON: how many of 2,000 answers equal those
+// of the main thread, which calls its translator sequentially.
 //
 //   node threads.mjs TRANSLATE.mjs MODEL.tflite WORD...      (where @litertjs/core is installed)
 
