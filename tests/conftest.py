@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if "PYTEST_XDIST_WORKER" in os.environ:  # the pytest-xdist workers share the CPU cores
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
-    gc.set_threshold(100_000, 50, 1000)  # long-lived graphs make collection slow: saves 10%
+    gc.set_threshold(100_000, 50, 1000)  # saves 10%: graphs are many long-lived objects
 
 import pytest
 
@@ -209,7 +209,7 @@ def toy_source(once):
 
 @pytest.fixture(scope="session")
 def toy_artefact(toy_source, once):
-    """Function `toy_artefact(name, format)` that returns an exported pipeline of `toy_source`.
+    """Function `toy_artefact(name, format)` that returns the path of an exported toy pipeline.
 
     The format is "saved-model", "litert" or "onnx".
     """
@@ -250,7 +250,7 @@ def graphs():
 def run(request, graphs):
     """Function `run(function, *args)` that calls the function in graph mode or eagerly.
 
-    The eager variant of each test is slow; with `modes.graph_is_slow`, the graph variant is.
+    The eager variant of each test is marked slow; with `modes.graph_is_slow`, the graph variant is.
     """
     import modes
 
@@ -262,7 +262,7 @@ PROGRAMS = ("examples", "experiments", "benchmarks")
 
 @pytest.fixture
 def example(request, monkeypatch):
-    """Function that imports a module from the example folder `FOLDER`, set by the test module."""
+    """Function that imports a module of an example; the test module's `FOLDER` is its folder."""
     known = {*sys.modules}
     monkeypatch.syspath_prepend(request.module.FOLDER)
     yield importlib.import_module

@@ -46,7 +46,7 @@ def main():
 
 
 def pythons_by_column(platform):
-    """Return the Python versions with all wheels: a dictionary from column to list of strings."""
+    """Return a dictionary from column to the Python versions for which all wheels exist."""
     found = {column: [] for column in COLUMNS}
     for python in PYTHONS:
         if resolved(platform, python) is not None:

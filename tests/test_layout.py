@@ -14,7 +14,7 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-# The packages' folders ("rooms") by level ("floor"), lowest first. A room imports only rooms on
+# The package's folders ("rooms") by level ("floor"), lowest first. A room may only import rooms on
 # lower floors.
 FLOORS = (
     ("settings", "files"),
@@ -78,7 +78,7 @@ def dotted_names_of(path):
 
 
 def files_with(faults_of):
-    """Return a dictionary from file to the faults that `faults_of` finds, without empty ones."""
+    """Return a dictionary from each file with faults to the faults that `faults_of` finds."""
     found = {name_of(path): faults_of(path) for path in FILES}
     return {name: faults for name, faults in found.items() if faults}
 
@@ -103,7 +103,7 @@ def test_imports_go_down_only():
 
 @functools.cache
 def module_imports():
-    """Return a dictionary from each module to the modules that it imports, without `__init__`."""
+    """Return a dictionary from module to the modules that it imports, except `__init__` files."""
     names = {".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)) for path in FILES}
     names = {name for name in names if not name.endswith("__init__")}
 

@@ -1,4 +1,4 @@
-"""Each change of a public name, argument or default must show up in a diff of a text file."""
+"""Each change of a public name, argument or default must show up in tests/public_api.txt."""
 
 import difflib
 

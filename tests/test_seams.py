@@ -90,7 +90,7 @@ def conditions_of(tree):
 def test_no_module_elsewhere_knows_a_source_or_its_front_end():
     kinds = classes_of_kinds()
     assert {"TextSource", "ImageSource", "AudioFrames", "Pixels", "InkSource"} <= kinds
-    # `Encoder` keeps its original arguments, which are for text
+    # the original arguments of `Encoder` are for text
     allowed = {"models/encoder.py": {"TokenEmbedding"}}
     known = {name: kinds & set(names_of(tree)) for name, tree in modules()}
     assert {name: found for name, found in known.items() if found} == allowed
@@ -108,7 +108,7 @@ def test_no_branch_elsewhere_asks_for_a_kind_of_source():
 
 
 def classes_named(tree):
-    """Return the names of source or front-end classes that a module contains as strings."""
+    """Return the names of source and front-end classes that appear as strings in a module."""
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {value for value in constants if isinstance(value, str)} & classes_of_kinds()
 

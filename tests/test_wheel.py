@@ -83,7 +83,7 @@ def environment(folder, name, *packages):
 
 @pytest.fixture(scope="module")
 def commands(wheel, folder):
-    """The programs of an environment with the wheel, installed as in README."""
+    """The programs of an environment with the wheel, installed as in the README."""
     return environment(folder, "environment", f"{wheel}[all]")
 
 
@@ -284,7 +284,7 @@ def test_a_command_without_its_packages_ends_with_one_line(bare, folder):
 
 
 def test_exports_of_the_full_environment_run_in_a_small_one(commands, wheel, folder):
-    """Reads files of `test_the_installed_command_trains_translates_and_exports`."""
+    """Uses files of `test_the_installed_command_trains_translates_and_exports`."""
     if not (folder / "shipped").is_dir():
         test_the_installed_command_trains_translates_and_exports(commands, folder)
     run_program(commands, EXPORTS, folder, TF_CPP_MIN_LOG_LEVEL="3")

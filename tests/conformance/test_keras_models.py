@@ -20,7 +20,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import layers
 
 ROOT = Path(__file__).parents[2]
-NUMBER = {  # of fast layers per row; further layers are slow
+NUMBER = {  # of fast layers per row; the others are slow
     "copied": 2,
     "image_grid": 1,
     "padding": 1,
@@ -92,7 +92,7 @@ def test_a_new_process_loads_models_that_are_quantized_or_not(tmp_path):
 def quantize(model, mode="int8"):
     if mode is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Keras names each layer that it leaves out
+            warnings.simplefilter("ignore")  # Keras warns about each layer that it skips
             model.quantize(mode)
 
 

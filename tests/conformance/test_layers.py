@@ -280,7 +280,7 @@ def test_a_functional_model_knows_its_shapes_and_dtypes(row):
 
 
 def _unknown_time(array):
-    """Return a shape in which only the width of vectors is known; all axes of a mask are None."""
+    """Return an array's shape with None for all axes but the width of vectors."""
     *axes, last = array.shape
     if array.dtype == bool:
         return (None,) * len(array.shape)

@@ -86,7 +86,7 @@ def losses_of(model, option, subwords, **compilation):
 
 
 def translator_of(option, subwords):
-    """Return a translator with random weights, which differ more than after a short training."""
+    """Return a translator with random weights, which reveal more than briefly trained ones."""
     keras.utils.set_random_seed(0)
     model = new_model(option, subwords)
     model.build()

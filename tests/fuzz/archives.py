@@ -153,7 +153,7 @@ def _with_option(card):
 
 @attack(5, ".keras: malformed cards", full=70, few=4)
 def keras_cards(world, count):
-    """The answer may be right all the same: not every key is needed for it."""
+    """A malformed card may still give a correct answer, since not every key is needed."""
     yield from _cards(world, keras_path(world), "keras", translated, count)
 
 

@@ -1,7 +1,7 @@
 """Requests to runners of Keras models: wrong names, shapes and types, huge lengths, no numbers.
 
-An oracle, computed with Python integers and float64, decides to which array a request must be
-converted, or that it must be refused. A refused request must not change a stream.
+An oracle, which computes with Python integers and float64, returns the array to which a request
+must be converted, or None if it must be refused. A refused request must not change a stream.
 """
 
 import itertools

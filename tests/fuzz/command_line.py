@@ -1,4 +1,4 @@
-"""Numbers on the command line, for every numeric option, which are found by introspection."""
+"""Hostile numbers for every numeric option of a command; introspection finds the options."""
 
 import inspect
 import typing
@@ -51,7 +51,7 @@ def filled(world, command):
 
 
 def run(world, arguments, right, seconds=40):
-    """Return the `Case` for a command line: its checks run first, and then the whole command."""
+    """Return the `Case` for a command line. Its checks run first, and then the whole command."""
     name = " ".join(arguments[:1] + arguments[-2:])[:80]
     with world.scratch() as directory:
         for file in world.files.iterdir():

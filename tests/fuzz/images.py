@@ -9,7 +9,7 @@ from fuzz.attack import attack
 from fuzz.served import asked, case_of, equal_rows, strings
 
 ROWS = 16  # per request
-HEIGHT, LONGEST = 16, 12  # of `fuzz.world.image_source`: in pixels, and cells of the widest image
+HEIGHT, LONGEST = 16, 12  # of `image_source`: pixels, and cells of the widest image
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

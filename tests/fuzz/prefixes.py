@@ -1,4 +1,4 @@
-"""Prefixes for a character model: marks, unknown characters, spaces, symbols, long prefixes."""
+"""Prefixes for a character model, with marks, unknown characters, spaces and symbols, or long."""
 
 import pickle
 from pathlib import Path

@@ -90,7 +90,8 @@ def try_replaced(kind, count):
 def tell(name, call, right=nothing):
     """Print the outcome of a call, which should return a correct result or raise a one-line error.
 
-    `right` is a function that returns whether a result is correct. By default, no result is.
+    `right` is a function that returns whether a result is correct. By default, every result is
+    wrong.
     """
     outcome, detail = Outcome.SILENT, ""
     try:

@@ -198,13 +198,13 @@ SHAPES = [(0, 0, 0), (0, 3, 0), (2, 3, 2), (2, 3, 1), (1, 3, 2), (3, 0, 3), (3, 
 
 
 def ids_of(rows, columns, lengths, name="source"):
-    """Return ids `(rows, columns)` and `(lengths,)` lengths as arguments of a request."""
+    """Return arguments of a request: ids `(rows, columns)` and their lengths `(lengths,)`."""
     ids = np.full((rows, columns), 5, np.int32)
     return {name: ids, f"{name}_length": np.full(lengths, 2, np.int32)}
 
 
 def _shape_case(request, answer, found):
-    """Return the `Case` for a request, which gets as many rows, or an error if lengths differ."""
+    """Return the `Case` for a request: it gets one answer per row, or an error if rows differ."""
     signature, arguments = request
     sizes = {len(value) for value in arguments.values()}
     name = f"{signature} { ({key: value.shape for key, value in arguments.items()}) }"

@@ -1,4 +1,4 @@
-"""Mutated tables, with inferred and given columns, features, counts, answers and gzip."""
+"""Mutated tables: inferred and given columns, features, counts, several answers, gzip."""
 
 import gzip
 import pickle
@@ -87,7 +87,7 @@ def random_case(random):
 
 @attack(9, "tables: mutated cells, columns, features, answers, bytes and gzip", full=10_000, few=40)
 def mutated_tables(world, count):
-    """Pairs and symbols equal those of a simple reader, or a short line refuses the table."""
+    """Pairs and symbols match a simple reader's, or a short error refuses the table."""
     random = world.random("tables")
     cases = [random_case(random) for _ in range(count)]
     for first in range(0, count, ROUNDS):
@@ -106,7 +106,7 @@ def mutated_tables(world, count):
 
 
 def _right(case, found):
-    """Return whether a result equals that of a simple reader without checks."""
+    """Return whether a result matches that of a simple reader without checks."""
     name, content, columns, separator = case
     pairs, symbols, told = found
     content = gzip.decompress(content) if name.endswith(".gz") else content

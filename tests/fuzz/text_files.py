@@ -96,7 +96,7 @@ def files_that_are_no_text(world, count):
 
 
 def checked(world, directory, name, line, accepted):
-    """Run a command's checks; return the `Case`, which is silent if the file should be refused."""
+    """Run a command's checks; return the `Case`. Unless `accepted`, the file must be refused."""
     path = next(directory.glob("file*"))
     line = line.replace("RUN", str(world.run)).replace("FILE", str(path))
     line = line.replace("good.", f"{world.files}/good.")

@@ -27,7 +27,7 @@ def files_in(world, directory):
 
 @attack(3, "trainings that diverge", full=3)
 def divergence(world, count):
-    """NaN is never the best score, is never saved, and never makes JSON invalid."""
+    """NaN is never the best score, is never saved, and never appears in JSON."""
     lines = ["--learning-rate 1000 --optimizer sgd --clip-norm 1e9", "--learning-rate 1e9"]
     lines += ["--learning-rate 1e6 --clip-norm 1e9 --optimizer sgd", "--l2 1e9 --optimizer sgd"]
     for line in lines[:count]:

@@ -28,8 +28,8 @@ class World:
 
     Args:
         directory: Path of the working directory.
-        quick: Boolean. Whether a case has survived once it passes all checks before TensorFlow
-            would be imported, which then isn't.
+        quick: Boolean. Whether to stop each case before TensorFlow would be imported. A case that
+            gets this far has survived.
         **made: Paths of existing models, by the names of the properties below.
     """
 

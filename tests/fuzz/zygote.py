@@ -110,7 +110,7 @@ def _serve(modules):
 
 
 def _ended(target, arguments, directory, paths, seconds, memory, patience):
-    """Fork, wait for the child, and return how it ended."""
+    """Fork, wait for the child, and return the fields of its `Answer`."""
     began, expired = time.monotonic(), []
     child = os.fork()
     if not child:

@@ -1,4 +1,4 @@
-"""Layers are tested eagerly, since `tests/conformance` tests each of them in a graph."""
+"""Layers are tested eagerly by default: `tests/conformance` tests each of them in a graph."""
 
 import modes
 import pytest

@@ -1,4 +1,4 @@
-"""BahdanauAttention equals its equations, ignores padding, and works in every precision."""
+"""BahdanauAttention matches its equations, ignores padding, and works in every precision."""
 
 import extract
 import keras

@@ -1,4 +1,4 @@
-"""AttentionRNN, Bahdanau's step as a recurrent layer, equals NumPy and `keras.layers.RNN`."""
+"""AttentionRNN, Bahdanau's step as a recurrent layer, matches NumPy and `keras.layers.RNN`."""
 
 import extract
 import keras
@@ -78,7 +78,7 @@ def assert_all_close(outputs, expected, atol=1e-6):
 
 
 def oracle(rnn, inputs, memory, state):
-    """Return outputs and weights of a GRU with additive attention for a sequence, in float64."""
+    """Return the outputs and weights of a GRU with additive attention, in float64."""
     score, cell = rnn.attention.score, rnn.cell
     w, u, v = (
         np.float64(kernel)
@@ -138,14 +138,14 @@ def test_without_a_memory_it_is_the_rnn_of_keras(name, go_backwards):
 
 
 def _padded_inputs_cell(rnn):
-    """Return a layer's cell as a cell that reads [x; c], for c = 0."""
+    """Convert a layer's cell to a cell that reads [x; c]; c is 0 here."""
     if isinstance(rnn.cell, layers.Cell):
         return _InputsOnly(rnn.cell)
     return rnn.cell
 
 
 class _InputsOnly(keras.layers.Layer):
-    """A cell of the package, which gets its context separately, as a Keras cell."""
+    """A Keras cell that wraps a cell of the package, which gets its context separately."""
 
     def __init__(self, cell):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Attention with several parts combined equals the equations step by step; attention by name."""
+"""Attention with several combined parts matches its equations; attention by name."""
 
 import extract
 import numpy as np

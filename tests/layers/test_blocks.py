@@ -1,4 +1,4 @@
-"""The block decoder equals its equations, step by step and for a whole target, with a beam."""
+"""The block decoder matches its equations in single steps, for whole targets, and with a beam."""
 
 import extract
 import numpy as np
@@ -108,7 +108,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["ssru", "self-attention", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_target_read_at_once_is_what_its_steps_give(cell):
-    """They are equal to only about 1e-7: norms and softmax are float32 under every policy."""
+    """They only agree to about 1e-7: norms and softmax are float32 under every policy."""
     attention, bridge = BahdanauAttention(3, dtype="float64"), "summary"
     if cell == "self-attention":
         cell, bridge = SelfAttentionCell(7, heads=1, length=3, dtype="float64"), "zeros"

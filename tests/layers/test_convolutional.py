@@ -1,4 +1,4 @@
-"""ConvolutionalReader equals its equations, ignores padding, and reads beyond its positions."""
+"""ConvolutionalReader matches its equations, ignores padding, and accepts long sources."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Coverage features: coverage, convolution and grid equal their equations over steps."""
+"""Coverage features match their equations over several steps."""
 
 import extract
 import keras

@@ -1,4 +1,4 @@
-"""A target step of each decoder cell equals the equations, with and without a beam."""
+"""A step of each decoder cell matches its equations, with and without a beam."""
 
 import extract
 import keras
@@ -358,7 +358,7 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["ssru", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_target_read_at_once_is_what_its_steps_give(kind):
-    """They are equal to only about 1e-7: the softmax is float32 under every policy."""
+    """They only agree to about 1e-7: the softmax is float32 under every policy."""
     attention = BahdanauAttention(3, dtype="float64")
     cell = DECODER_CELLS["apart"](7, attention, cell=kind, depth=2, dtype="float64")
     cell.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))

@@ -42,7 +42,7 @@ def test_the_probability_of_a_token_is_the_mean_of_those_from_all_places(emissio
 
 @pytest.mark.parametrize("dropped", [False, True])
 def test_the_places_of_a_chosen_token_sum_up_to_its_probability(emission, dropped):
-    """This requires the same dropout masks as for the prediction of the token."""
+    """This requires the dropout masks with which the token was predicted."""
     masks = (np.float32(1.25 * (RANDOM.uniform(size=(2, 8)) > 0.2)),) if dropped else ()
     keys, log_probs, emitted = mixture(emission, *masks, training=dropped)
     for token in range(7):

@@ -48,7 +48,7 @@ def softmax(scores, real):
 
 
 def oracle(attention, query, value, key, real):
-    """Return context and weights of additive attention; `real` has a value for each weight."""
+    """Additive attention: context and weights; `real` is `(batch, target_time, source_time)`."""
     kernels = attention.score.query_projection.kernel, attention.score.key_projection.kernel
     w, u, v = (np.asarray(kernel, "float64") for kernel in (*kernels, attention.score.v))
     hidden = np.tanh((query @ w)[:, :, None] + (key @ u)[:, None])
@@ -141,7 +141,7 @@ def dot_pair():
 @pytest.mark.parametrize("pair", [additive_pair, dot_pair])
 @pytest.mark.parametrize("name", [name for name in MASKS if name not in ("a wide key", "all")])
 def test_stock_attention_gives_the_same_for_lists_and_names(name, pair):
-    """The rows have real positions: Keras' layer gives rows without any uniform weights."""
+    """Every row has a real position: Keras' layer gives an all-padding row uniform weights."""
     arguments = dict(MASKS[name])
     if "attention_mask" in arguments:
         return  # not supported by Keras' layer: see the next test

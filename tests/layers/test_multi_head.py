@@ -1,4 +1,4 @@
-"""Multi-head attention equals the equations, computed one head at a time."""
+"""Multi-head attention matches its equations, computed one head at a time."""
 
 import extract
 import numpy as np

@@ -182,7 +182,7 @@ def test_hard_and_expected_mocha_agree_where_all_is_decided(run, width):
     soft, hard = (
         run(alignment(mocha(width, hard, r=0.0, g=0.02)), scores, MASK) for hard in (False, True)
     )
-    stopped = hard.sum(axis=-1) > 0.5  # after a step without a stop, the hard variant differs
+    stopped = hard.sum(axis=-1) > 0.5  # they differ after a step without a stop
     stopped = np.cumprod(stopped, axis=-1) > 0
     assert stopped.sum() > 4
     np.testing.assert_allclose(soft[stopped], hard[stopped], atol=1e-5)

@@ -1,4 +1,4 @@
-"""Attention over the decoder's past equals the equations step by step."""
+"""Attention over the decoder's past matches its equations at each step."""
 
 import extract
 import numpy as np
@@ -63,7 +63,7 @@ def test_each_hypothesis_of_a_beam_has_a_past_of_its_own(run):
     attention, beam = built(2), QUERIES[:, :3]
 
     def two_steps(first, second, values, mask):
-        """Return the contexts of a second step, after a step with other queries."""
+        """Return the contexts of two steps' second one; the queries are `first` and `second`."""
         memory = Memory(values, mask, summary=(), last=(), task=())
         prepared, state = (
             ProjectedMemory(memory, attention.prepare(memory)),

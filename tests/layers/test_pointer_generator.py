@@ -1,4 +1,4 @@
-"""Copying equals the equations of the paper."""
+"""Copying matches the equations of the paper."""
 
 import extract
 import numpy as np

@@ -1,4 +1,4 @@
-"""AttentionPooling, from a sequence to a vector, equals the equations of Yang et al. (2016)."""
+"""AttentionPooling reduces a sequence to a vector as in the equations of Yang et al. (2016)."""
 
 import keras
 import numpy as np
@@ -93,7 +93,7 @@ def test_two_of_them_are_a_hierarchical_attention():
 
 
 def test_the_mask_of_words_tells_which_sentences_are_real():
-    """Keras' `TimeDistributed` passes on the mask of its inputs, which has an axis too many."""
+    """Keras' `TimeDistributed` returns the mask of its inputs, which has one axis too many."""
     ids = keras.Input((None, None), dtype="int32")
     words = keras.layers.Embedding(9, 6, mask_zero=True)(ids)
     sentences = keras.layers.TimeDistributed(kb.AttentionPooling(5))(words)

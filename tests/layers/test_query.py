@@ -1,4 +1,4 @@
-"""Queries, concatenated from any parts."""
+"""Queries are concatenations of any parts."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The readouts equal their equations."""
+"""The readouts match their equations."""
 
 import extract
 import numpy as np

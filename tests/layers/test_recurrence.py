@@ -1,4 +1,4 @@
-"""`scan` and its gradient equal those of a Python loop, in a graph and with XLA."""
+"""`scan` and its gradient match a Python loop, in a graph and with XLA."""
 
 import numpy as np
 import pytest

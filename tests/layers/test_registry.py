@@ -1,4 +1,4 @@
-"""The table of all layers contains their names, and lets Keras find them."""
+"""The registry contains the names of all layers, and lets Keras find them."""
 
 import importlib
 import subprocess

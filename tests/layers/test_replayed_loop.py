@@ -33,7 +33,7 @@ KERNEL = 0.3 * np.random.default_rng(7).normal(size=(WIDTH, WIDTH))
 
 
 def compare(name, policy="float32", **settings):
-    """Return the result of `gradients` for a case, with replayed steps and by TensorFlow."""
+    """Return the results of `gradients` for a case: with replayed steps, and by TensorFlow."""
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(policy)
     try:
@@ -176,7 +176,7 @@ def test_a_replay_has_the_draws_of_its_step():
 
     (hs, noises), slopes, counts = gradients(function, ARRAYS)
     assert counts == [1]
-    slope = np.zeros_like(ARRAYS[1])  # gradient of the loss, sum h^2 + 2 sum noise^2
+    slope = np.zeros_like(ARRAYS[1])  # for the loss sum h^2 + 2 sum noise^2
     kernel_slope = np.zeros_like(KERNEL)
     for t in reversed(range(INPUTS.shape[1])):
         slope = slope + 2 * hs[:, t]

@@ -74,7 +74,7 @@ def test_a_scanned_cell_gives_what_it_says_step_by_step(run, cell):
 
 @pytest.mark.parametrize("cell", ["ssru", "sru", "min-gru", "min-lstm"])
 def test_in_float64_a_parallel_encoder_gives_what_its_steps_give(cell):
-    """Products of all steps together equal those of single steps."""
+    """The encoder computes the products of all steps together; single steps must be equal."""
     rnn = built(cell, dtype="float64")
     inputs = INPUTS.astype("float64")
     states = tuple(np.zeros((3, size)) for size in rnn.cell.state_sizes)

@@ -1,4 +1,4 @@
-"""Every score equals its equation, in every shape, precision and runtime."""
+"""Every score matches its equation, in every shape, precision and runtime."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -178,7 +178,7 @@ def test_a_product_that_a_half_cannot_hold_is_exact(policy):
 
 
 def gradients_of(score, compare):
-    """Return a function of (query, values) that returns gradients to both and to each weight."""
+    """Return a function of (query, values) that returns gradients for both and for each weight."""
 
     def function(query, values):
         with tf.GradientTape() as tape:

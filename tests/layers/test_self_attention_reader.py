@@ -1,4 +1,4 @@
-"""The Transformer encoder equals its equations and ignores padding."""
+"""The Transformer encoder matches its equations and ignores padding."""
 
 import extract
 import numpy as np

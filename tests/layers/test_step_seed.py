@@ -1,4 +1,4 @@
-"""Random numbers in a loop over time are new at each step, each time the loop runs."""
+"""Random numbers in a loop over time differ at each step and each time that the loop runs."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Summaries of a sentence equal values by hand, ignore padding, and work in half precision."""
+"""Summaries of a sentence have the expected values and ignore padding, in each precision."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""v^T tanh(q + k) and its custom gradient equal NumPy."""
+"""v^T tanh(q + k) and its custom gradient match NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""UnidirectionalRNN reads from left to right; padding follows the real tokens."""
+"""UnidirectionalRNN reads from left to right and ignores padding on the right."""
 
 import json
 

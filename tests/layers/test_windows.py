@@ -1,4 +1,4 @@
-"""Windows, the positions each step may attend to, equal their definitions in plain Python."""
+"""Windows, the positions each step may attend to, match their definitions in plain Python."""
 
 import extract
 import keras
@@ -19,7 +19,7 @@ QUERIES = RANDOM.normal(size=(len(LENGTHS), 8, 5)).astype("float32")  # more ste
 GAPS = np.array([[True] + [False] * 8 + [True]] * len(LENGTHS))
 
 
-PLACED = ("local-m", "local-median")  # their state is a position
+PLACED = ("local-m", "local-median")  # with a position as their state
 
 
 def built(kind, **kwargs):

@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow Addons 0.23 and two tutorials give the same outputs as there.
+"""Migrated checkpoints of TensorFlow Addons 0.23 and two tutorials give the same outputs.
 
 tests/golden/addons/make.py writes them in a separate environment.
 """

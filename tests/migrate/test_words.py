@@ -1,4 +1,4 @@
-"""Words of an old program get the same probabilities under new ids; texts in and out; errors."""
+"""Words of an old program keep their probabilities when their ids change; texts; errors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Models that copy source tokens: probabilities equal NumPy, training, and errors."""
+"""Models that copy source tokens: probabilities match NumPy; training; errors."""
 
 import extract
 import keras
@@ -43,7 +43,7 @@ def log_probs(model):
 
 
 def by_hand(model, source, target_in):
-    """Return p(w) and p_gen of each step for one sentence without padding."""
+    """Return p(w) and p_gen at each step for a single sentence without padding."""
     values, summary = reference.encoder(source, *extract.encoder(model.encoder))
     weights = extract.decoder(model.decoder)
     logits, alignment = reference.decoder(target_in, values, summary, weights)
@@ -173,7 +173,7 @@ def sentences(count, letters, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("copy", [True, False])
 def test_tokens_that_no_target_of_the_training_has_are_copied(copy):
-    """In training, a quarter of the letters occur only after the bar, and never in a target."""
+    """In training, a quarter of the letters occurs only after the bar and never in a target."""
     keras.utils.set_random_seed(0)
     rng, size = np.random.default_rng(0), FIRST + LETTERS
     symbols = (-1, *range(1, size)) if copy else None

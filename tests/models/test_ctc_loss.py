@@ -1,4 +1,4 @@
-"""The CTC loss equals the sum over all paths; its use in a model."""
+"""The CTC loss matches the sum over all paths, also as a part of a model's loss."""
 
 import itertools
 
@@ -127,7 +127,7 @@ def new(loss=None, ctc_weight=0.25, policy="float32", run_eagerly=True, **option
 
 
 def expected_loss(model, sentences):
-    """Return (1 - w) attention + w CTC, computed from their definitions."""
+    """Return (1 - w) * attention loss + w * CTC loss, computed from their definitions."""
     log_probs = tf.nn.log_softmax(model(INPUTS)).numpy().astype(float)
     chosen = np.take_along_axis(log_probs, TARGET[..., None], axis=-1)[..., 0]
     attention = -np.sum(chosen[TARGET > 0])

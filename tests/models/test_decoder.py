@@ -1,4 +1,4 @@
-"""Decoder: equations, single steps compared with whole targets, and saving."""
+"""Decoder: its equations, single steps compared with whole targets, and saving."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Encoder: equations, padding, and saving."""
+"""Encoder: its equations, padding, and saving."""
 
 import json
 

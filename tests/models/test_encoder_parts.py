@@ -1,4 +1,4 @@
-"""An encoder made of parts equals one made with shorthand arguments; frames, and saving."""
+"""An encoder built from parts equals one built with shorthand arguments; frames; saving."""
 
 import extract
 import keras

@@ -1,4 +1,4 @@
-"""Forecaster: loop, losses, missing values and intervals equal NumPy in float64."""
+"""Forecaster: loop, losses, missing values and intervals match NumPy in float64."""
 
 import re
 import subprocess
@@ -98,7 +98,7 @@ def losses_by_hand(name, y, prediction):
 @pytest.mark.few(1)
 @each_head
 def test_a_loss_is_its_formula_in_float64(head):
-    """Without scaling, the loss is computed from the predicted values."""
+    """Without scaling, the loss is a function of the unscaled predictions."""
     model = new_forecaster(head, scaling=None)
     x, y = X / 10, Y / 10
     prediction = predicted(model, x)
@@ -360,7 +360,7 @@ def test_the_loss_is_a_weighted_mean_over_known_values():
 @pytest.mark.few(1)
 @each_head
 def test_fit_and_evaluate_have_the_losses_of_the_head(head):
-    """Metrics compare the point forecast; without teacher forcing, `fit` has the same values."""
+    """Metrics are computed for the point forecast; `fit` has no teacher forcing here."""
     model = new_forecaster(head, teacher_forcing=0)
     model.compile(keras.optimizers.SGD(0.0), metrics=["mae"], run_eagerly=True)
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
@@ -407,7 +407,7 @@ def test_intervals_are_nested_and_around_the_median_of_the_paths(head):
 
 @pytest.mark.slow
 def test_paths_of_a_random_walk_spread_as_its_steps_add_up():
-    """If y_i = y_{i-1} + noise, the deviation at step i is sqrt(i) times that of one step.
+    """For y_i = y_{i-1} + noise, the deviation at step i is sqrt(i) times that of one step.
 
     The mean is the previous value, which the output layer reads after the five units.
     """
@@ -513,7 +513,7 @@ def test_a_file_is_read_in_another_process_without_custom_objects(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("covariates", [{}, COVARIATES], ids=["alone", "with covariates"])
 def test_an_exported_model_has_the_loop_inside(covariates, tmp_path):
-    """It equals `predict` for any batch size and length, missing values and empty rows."""
+    """It matches `predict` for any batch size and length, missing values and empty rows."""
     inputs = {"past": X, **covariates}
     season = 5 if covariates else None  # longer than the shortest past
     model = new_forecaster("gaussian", inputs if covariates else X, season=season)

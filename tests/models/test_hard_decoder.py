@@ -1,4 +1,4 @@
-"""Exact hard attention equals sums over all alignments, and supports what decoders do."""
+"""Exact hard attention matches sums over all alignments, and works like other decoders."""
 
 import functools
 import json
@@ -294,14 +294,14 @@ def test_a_search_counts_what_a_step_holds():
 def test_it_learns_the_places_of_a_text_read_in_order():
     """The target repeats even digits; the encoder distinguishes positions only by their digits.
 
-    The next position therefore follows from the last token and its position, which are never given.
+    The next position therefore follows from the last token and its position. No alignment is given.
     """
     keras.utils.set_random_seed(0)
     rng, rows, time = np.random.default_rng(0), 1200, 12
     source, target = np.zeros((rows, 6), "int32"), np.zeros((rows, time), "int32")
     where = np.full((rows, time), -1)
     for row in range(rows):
-        digits = [*rng.integers(4, 12, rng.integers(2, 6)), 3]  # the end token of both sides
+        digits = [*rng.integers(4, 12, rng.integers(2, 6)), 3]  # source and target end with 3
         places = [place for place, one in enumerate(digits) for _ in range(1 + (one in (4, 6, 8)))]
         source[row, : len(digits)] = digits
         target[row, : len(places)] = np.array(digits)[places]

@@ -100,7 +100,7 @@ def test_a_nested_model_prefixes_its_name_and_a_shared_layer_gives_a_list():
 
 
 class Tagger(keras.Model):
-    """A subclassed model that requests attention weights from its own layers."""
+    """A subclassed model that already requests attention weights from its layers."""
 
     def __init__(self):
         super().__init__()

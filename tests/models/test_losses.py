@@ -1,4 +1,4 @@
-"""The losses equal their definitions."""
+"""The losses match their definitions."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Perplexity equals its definition."""
+"""Perplexity matches its definition."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Attention that has stopped at a position doesn't need the rest of a growing source."""
+"""Steps of monotonic attention only need the source up to the position where they stop."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from keras_bahdanau.models import Encoder, Seq2Seq
 RANDOM = np.random.default_rng(3)
 ROWS, STEPS = 64, 6
 SHORT, LONG = 80, 112  # frames
-HOP = 160  # samples per sound frame
+HOP = 160  # samples between sound frames
 VALUES = RANDOM.normal(size=(ROWS, LONG, 3)).astype("float32")
 LOUD = np.repeat(10 ** RANDOM.uniform(-4, 0, (ROWS, LONG)), HOP, axis=1)
 SOUND = (LOUD * RANDOM.uniform(-1, 1, (ROWS, LONG * HOP))).astype("float32")

@@ -1,4 +1,4 @@
-"""The output layer fused with its loss equals NumPy and the loss of the logits."""
+"""The output layer fused with its loss matches NumPy and the loss of the logits."""
 
 import keras
 import numpy as np

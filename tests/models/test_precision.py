@@ -1,4 +1,4 @@
-"""Casting a model: weights are rounded to nearest, products bfloat16, and sums float32."""
+"""Casting a model rounds its weights to nearest; products are bfloat16, and sums float32."""
 
 import extract
 import keras

@@ -302,7 +302,7 @@ def test_a_weight_of_a_sentence_is_that_of_its_tokens(loss):
 
 @pytest.mark.slow
 def test_a_weight_of_a_sentence_is_that_of_its_tokens_under_xla():
-    """If their shape isn't handled, XLA reads the last weight for positions beyond it."""
+    """XLA reads the last weight for positions beyond it, unless weights have a matching shape."""
     expected = losses_with(SENTENCE_WEIGHTS, TARGETS, TokenCrossentropy(0.1), run_eagerly=True)
     found = losses_with(SENTENCE_WEIGHTS, TARGETS, TokenCrossentropy(0.1), jit_compile=True)
     np.testing.assert_allclose(found, expected, rtol=1e-5)

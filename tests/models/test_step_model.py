@@ -1,4 +1,4 @@
-"""The step protocol: its members, and search with any model that implements them."""
+"""The step protocol has six members, and any model that implements them can be searched."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""The record that a model returns in training: its contents, and that no logits are kept."""
+"""In training, a model returns a record; no logits of the whole batch are computed."""
 
 import importlib.util
 import json

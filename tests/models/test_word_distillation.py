@@ -1,4 +1,4 @@
-"""Word-level distillation: the loss equals its definition, and a student learns from it."""
+"""Word-level distillation: the loss matches its definition, and a student learns."""
 
 import keras
 import numpy as np
@@ -55,7 +55,7 @@ def total_of(losses):
 
 
 def expected_loss(model, probs, label_smoothing=0.0, units=None):
-    """Return (1 - share) loss of the true tokens + share cross-entropy with the teacher."""
+    """Return (1 - share) * loss of the true tokens + share * cross-entropy with the teacher."""
     log_probs = np.log(probs_of(model))
     own = -np.take_along_axis(log_probs, TARGET[..., None], axis=-1)[..., 0]
     own = (1 - label_smoothing) * own - label_smoothing * log_probs.mean(axis=-1)

@@ -155,7 +155,7 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
 @in_a_browser
 def test_a_measure_has_one_scale_for_all_steps_and_sides(trace, visit):
     seen = visit["others"][5]
-    np.testing.assert_allclose(seen["importance"], EFFECTS / 4, atol=1e-3)  # other side: -4
+    np.testing.assert_allclose(seen["importance"], EFFECTS / 4, atol=1e-3)  # the scale is 4
     assert seen["effects"] == ["+0.50", "−1.00", "0.00", "+0.25"]
     assert len({*seen["colors"]}) == 2, "above and below 0"
     assert seen["labels"][1] == "“\u2068la\u2069”, “\u2068red\u2069”: −1.00"

@@ -14,7 +14,7 @@ TEXTS = ["मैं हर रविवार क्रिकेट खेलत
 
 @pytest.fixture
 def font(monkeypatch, tmp_path):
-    """The path of the font, on a machine that has only Matplotlib's fonts and an empty cache."""
+    """The path of the font, which isn't cached yet; Matplotlib's fonts are the only other ones."""
     own = matplotlib.get_data_path()
     fonts = [entry for entry in font_manager.fontManager.ttflist if entry.fname.startswith(own)]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)

@@ -55,7 +55,7 @@ def test_it_is_1600_pixels_wide_and_grows_by_the_step():
 def test_the_more_weight_the_broader_its_stream():
     weights = np.array([[0.7, 0.2, 0.1, 0.0]])
     widths = flows(plot_trace(trace_of(RED_CAR, ["▁la"], weights=weights)))
-    assert len(widths) == 3  # a weight of zero has no arrow
+    assert len(widths) == 3  # a zero weight has no arrow
     assert widths == sorted(widths, reverse=True)
 
 
@@ -290,7 +290,7 @@ def test_an_animation_shows_one_step_after_the_other(tmp_path):
         PIL.Image.fromarray(np.asarray(drawn(figure).canvas.buffer_rgba())).convert("L")
     )
     own, other = (abs(still - frame).mean() for frame in frames)
-    assert own < 0.6 * other  # the first frame, except for the scale of scores
+    assert own < 0.6 * other  # similar to the first frame
 
 
 def test_an_animation_of_nothing_has_one_frame(tmp_path):

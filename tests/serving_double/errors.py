@@ -1,4 +1,4 @@
-"""Errors with which the server refuses requests, and its crash."""
+"""The server's errors for requests that it refuses, and a simulated crash."""
 
 import os
 

@@ -72,7 +72,7 @@ def _members(row):
 
 
 def _add_row(columns, name, value, specs):
-    """Add a row to a column; a name that a row repeats adds two values and shifts later rows."""
+    """Add a row to a column. A name that occurs twice in a row adds two and shifts later rows."""
     if name not in specs:
         raise invalid(f"JSON object: does not have named input: {name}")
     shape = _shape_of(value)

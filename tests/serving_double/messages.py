@@ -4,7 +4,7 @@ import importlib.util
 import sys
 import types
 
-import grpc  # noqa: F401  before TensorFlow's C++ library, to keep their symbols apart
+import grpc  # noqa: F401  before TensorFlow's C++ library, so that their symbols don't mix
 
 # The API package imports messages from `tensorflow.core`, which would import Python TensorFlow; in
 # its process, SavedModels don't run as they do in the server. During these imports, `tensorflow` is

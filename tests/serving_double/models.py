@@ -57,7 +57,7 @@ class Models:
         return sorted(versions, reverse=True) if number is None else [number]
 
     def batch_sizes(self):
-        """Return a count of batches by size for each model, version and signature."""
+        """Return how many batches of each size have run, for each model, version and signature."""
         return {
             name: {number: version.batch_sizes() for number, version in versions.items()}
             for name, versions in self._versions.items()
@@ -110,7 +110,7 @@ class Version:
         return run(inputs, timeout) if isinstance(run, Batcher) else run(inputs)
 
     def batch_sizes(self):
-        """Return a count of batches by size for each signature."""
+        """Return how many batches of each size have run, for each signature."""
         batchers = {name: run for name, run in self._run.items() if isinstance(run, Batcher)}
         return {name: dict(batcher.sizes) for name, batcher in batchers.items()}
 

@@ -21,7 +21,7 @@ _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)  # surrogates
 
 
 class Object(dict):
-    """A JSON object: a dictionary with the first member of each name, and `pairs` with all."""
+    """A JSON object: a dictionary of the first member of each name; `pairs` has all members."""
 
     def __init__(self):
         self.pairs = []

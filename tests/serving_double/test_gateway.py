@@ -1,4 +1,4 @@
-"""Which requests reach the server behind nginx, configured as in the kit."""
+"""nginx, configured as in the kit, forwards only valid requests to the server."""
 
 import concurrent.futures
 import contextlib

@@ -29,7 +29,7 @@ def test_it_answers_without_a_standard_input_until_it_is_terminated(toy_saved_mo
         [*COMMAND, *flags], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as double:
         ports = json.loads(double.stdout.readline())
-        time.sleep(0.5)  # regression test: it exited within this time
+        time.sleep(0.5)  # in which an earlier version exited
         url = f"http://localhost:{ports['rest']}/v1/models/translator/labels/stable/metadata"
         assert urllib.request.urlopen(url).status == 200
         double.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Requests of each kind get the status, and where it matters the body, that the server sends.
+"""The double sends the server's status, and the body if it matters, for each kind of request.
 
 The expected answers are from TensorFlow Serving 2.20, built from source.
 """
@@ -261,7 +261,7 @@ def texts_of(answer):
 
 
 def each_request():
-    """Yield names of requests; those that run other signatures than the default are slow."""
+    """Yield names of requests; those that run signatures other than the default are slow."""
     for name, (*_, body, status, _) in REQUESTS.items():
         runs = status == 200 and re.search(rb'"signature_name": "[a-z]+_(?!default)', body)
         yield pytest.param(name, marks=pytest.mark.slow if runs else ())

@@ -157,7 +157,7 @@ def write(folder):
 
 
 def case(file, model, requests, **fields):
-    """Return the `Case` of a model whose outputs are named after a Keras layer or by keys."""
+    """Return the `Case` for a model whose output is a dictionary or named after its last layer."""
     answers = []
     for request in requests:
         output = model(request if len(request) > 1 else next(iter(request.values())))

@@ -5,7 +5,7 @@ gives a reason:
 
     <!-- not run: a server must answer at port 8501 -->
 
-Setup code that readers don't need to see also goes in a comment, in the language of the block:
+Setup code that readers don't need to see is also in a comment, in the language of the block:
 
     <!-- setup
     small-files model runs/en-de
@@ -135,7 +135,7 @@ def run_page(page, folder):
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ["MPLBACKEND"] = "agg"
     os.chdir(folder)
-    sys.path.insert(0, "")  # finds modules that the page writes, like an interactive Python session
+    sys.path.insert(0, "")  # to import modules that the page writes
     _bash("small-files text")
     _make_small()
     namespace = {"__name__": "__main__"}
@@ -205,7 +205,7 @@ def with_small_settings(arguments):
 
 
 def _count():
-    """Print a line for each page: the number of blocks that run, that don't run, and of output."""
+    """Print for each page how many blocks run, how many don't, and how many are output."""
     line, total = "{:4} run, {:3} with a reason not to, {:3} output: {}", [0, 0, 0]
     for page in filter(blocks_of, pages()):
         blocks = blocks_of(page)

@@ -59,7 +59,7 @@ def vocabularies():
                 name = f"{kind}, {normalization}, {len(symbols)} symbols"
                 settings = {"model_type": kind, "normalization": normalization, "symbols": symbols}
                 models[name] = Subwords.train(lines, **small, **settings).model
-    for kind in ("bpe", "unigram", "char", "grapheme", "word"):  # decodes letters to syllables
+    for kind in ("bpe", "unigram", "char", "grapheme", "word"):  # decoding composes syllables
         settings = {"model_type": kind, "normalization": "nfd"}
         models[f"{kind}, nfd"] = Subwords.train(lines, **small, **settings).model
     models["char, nfd, of a source"] = drop_composition(models["char, nfd"])
@@ -157,7 +157,7 @@ def answers_of(path, inputs):
 
 
 def fields_of(one):
-    """Return the fields of an `OnDeviceTranslation` as JSON output has them."""
+    """Return the fields of an `OnDeviceTranslation` as in JSON output."""
     rows = {name: getattr(one, name) for name in OF_TOKENS}
     return {
         "text": one.text,

@@ -1,4 +1,4 @@
-"""Build decoders from flat options, which mix those of the decoder and those of its cell."""
+"""Build decoders from a flat list of options for the decoder and for its cell."""
 
 import inspect
 

@@ -63,7 +63,7 @@ def other_sounds():
 
 
 def riff(*chunks, block=2, bits=16, channels=1, name=b"RIFF"):
-    """Return a 16 kHz WAV file of a chunk "fmt " and the given chunks, without padding.
+    """Return a 16 kHz WAV file with a chunk "fmt " and the given chunks, without padding.
 
     A chunk is a tuple (name, content) or (name, content, declared size).
     """

@@ -476,7 +476,7 @@ def spread_weights(model):
 
 
 def try_row(name, row, plain=False, form="litert"):
-    """Export a row, with `plain` also using Keras' own export, and return its `Outcome`."""
+    """Export a row and return its `Outcome`; with `plain`, try Keras' own export, too."""
     keras.backend.clear_session()
     model = spread_weights(row.build())
     kept = plain_keras(model) if plain else ""

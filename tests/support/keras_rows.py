@@ -109,7 +109,7 @@ def assert_same(outputs, expected, atol=0.0):
 
 
 def assert_padding_is_ignored(call, atol=1e-6):
-    """Assert that each row of `call(ids)` is the same alone and with more padding; return it."""
+    """Assert that rows of `call(ids)` don't depend on padding or other rows; return the outputs."""
     expected = arrays(call(IDS))[0]
     assert_same(call(WIDE_IDS), expected, atol)
     for row, ids in enumerate(IDS):
@@ -153,11 +153,11 @@ class Classifier(keras.Model):
 
 @row
 def padding(name, folder):
-    """Padding is ignored in Functional, subclassed and Sequential models, however it is masked."""
+    """All kinds of Keras models ignore padding, with implicit and with explicit masks."""
     kind = KINDS[name]
     implicit, explicit = new_model(name), new_model(name, explicit=True)
     explicit.set_weights(implicit.get_weights())
-    if "," not in name:  # the outputs aren't a sequence, whose mean would ignore the mask
+    if "," not in name:  # otherwise the output may be a sequence, whose mean ignores the mask
         expected = assert_padding_is_ignored(implicit)
         assert_same(explicit([IDS, IDS > 0]), expected, 1e-6)
         assert_padding_is_ignored(lambda ids: explicit([ids, ids > 0]))
@@ -252,7 +252,7 @@ def fit(name, folder):
         for weight, old in zip(model.weights, before, strict=True)
         if np.array_equal(ops.convert_to_numpy(weight), old)
     ]
-    # no effect with one query a row: the query in a softmax, and coverage of earlier queries
+    # without effect for a single query: the query's part of a softmax, and coverage
     assert not fixed or name in ("Attention, pair-tanh", "BahdanauAttention, coverage"), fixed
 
 
@@ -393,7 +393,7 @@ def quantized(name, folder, mode="int8"):
 
 
 def input_gradient(function, inputs):
-    """Return the gradient of the sum of squares of a function's outputs to its inputs."""
+    """Return the gradient of the sum of squared outputs with respect to a function's inputs."""
 
     def total(tensor):
         return ops.sum(ops.square(ops.cast(function(tensor), "float32")))
@@ -419,7 +419,7 @@ def input_gradient(function, inputs):
 
 @row
 def saliency(name, folder):
-    """The gradient to the inputs is finite, zero at padding, and nonzero elsewhere."""
+    """The gradient for the inputs is finite, zero at padding, and nonzero elsewhere."""
     kind, mask = KINDS[name], ops.convert_to_tensor(IDS > 0)
     layer = kind.new()
     kind.call(layer, WORDS, mask)
@@ -437,7 +437,7 @@ def saliency(name, folder):
 
 @row
 def image_grid(name, folder):
-    """Layers attend to the cells of an image, with a map of attention weights."""
+    """Layers attend to the cells of an image and return a map of attention weights."""
     kind = KINDS[name]
     if not kind.has_weights:
         return

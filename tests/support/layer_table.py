@@ -28,7 +28,7 @@ MEMORY = layers.Memory(
     VALUES, MASK, summary=floats(BATCH, 6), last=floats(BATCH, 6), task=floats(BATCH, 5)
 )
 SOURCE = np.array([[3, 1, 4], [5, 0, 0]], "int32")
-SYMBOLS = (-1, 1, 2, 6, -1, 4, 3)  # for the ids of the source
+SYMBOLS = (-1, 1, 2, 6, -1, 4, 3)  # target ids for the source ids
 TARGET_IN = np.array([[2, 5, 1, 6, 4, 4, 1, 3, 5], [2, 3, 0, 0, 0, 0, 0, 0, 0]], "int32")
 ALIGNMENT = np.repeat(WEIGHTS[:, None], TARGET_TIME, axis=1)
 
@@ -94,7 +94,7 @@ class Row(NamedTuple):
         outputs: Dtype of each output. "compute" means the compute dtype of the layer's policy.
         padding: Function that returns the inputs with more source padding, or None.
         drops: Whether training differs from inference.
-        apart: Names of the sublayers that other methods than its call use.
+        apart: Names of the sublayers that its call doesn't use, but other methods do.
         learns: Whether it has weights.
         shapes: Arguments of its `build`, if they can't be inferred from its call.
         functional: Whether it works in a Functional model, whose inputs must be tensors.
@@ -533,7 +533,7 @@ TABLE = {
     "ShapeContext": row(
         layers.ShapeContext,
         *(5, 2),
-        inputs=(VALUES / 10, MASK),  # a position in a frame is in tenths
+        inputs=(VALUES / 10, MASK),  # frames contain positions divided by 10
         padding=lambda frames, mask: (padded(frames, 50.0), padded(mask, False)),
     ),
     "ImagePatches": row(

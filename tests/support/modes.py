@@ -6,7 +6,7 @@ import tensorflow as tf
 
 EAGER_FIRST = ["eager", pytest.param("graph", marks=pytest.mark.slow)]
 GRAPH_FIRST = [pytest.param("eager", marks=pytest.mark.slow), "graph"]
-# override which of the two runs by default
+# marks that select the mode that is slow
 graph_is_slow = pytest.mark.parametrize("run", EAGER_FIRST, indirect=True)
 eager_is_slow = pytest.mark.parametrize("run", GRAPH_FIRST, indirect=True)
 

@@ -44,7 +44,7 @@ def answer(command, data=b""):
 
 
 def answer_of_full(command, data=b""):
-    """Run a command with a full standard output; return its exit code and its last error line."""
+    """Run a command that writes to /dev/full; return its exit code and last line of errors."""
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*map(str, command)], input=data, stdout=full, stderr=subprocess.PIPE)
     return done.returncode, done.stderr.decode().splitlines()[-1]

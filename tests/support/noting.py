@@ -1,4 +1,4 @@
-"""A function that records in a file each time that any process calls it."""
+"""A function that records its calls in a file, from any process."""
 
 from pathlib import Path
 from typing import NamedTuple

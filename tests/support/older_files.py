@@ -1,4 +1,4 @@
-"""A .tflite file of release 0.1.0, which returns no confidence and no values for each token."""
+"""A .tflite file of release 0.1.0, which returns neither a confidence nor per-token values."""
 
 import json
 from pathlib import Path

@@ -129,7 +129,7 @@ def decoder_step(y, state, values, weights):
 
 
 def decoder(ids, values, summary, weights):
-    """Return logits and alignment, with a row per token of `ids`, which begins with <s>."""
+    """Return logits and alignment, with a row per token of `ids`; the first is the start token."""
     state, logits, alignment = initial_state(summary, weights), [], []
     for y in weights.embedding[list(ids)]:
         state, context, alpha = decoder_step(y, state, values, weights)

@@ -1,4 +1,4 @@
-"""CTC by definition, as a sum over every path of symbols, in NumPy float64 without batches."""
+"""CTC by its definition as a sum over all paths of symbols, in NumPy float64 without batches."""
 
 import itertools
 from collections import defaultdict

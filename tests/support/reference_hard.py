@@ -21,7 +21,7 @@ class Hard(NamedTuple):
 
 
 def weights_of(decoder):
-    """Return the weights of a `HardDecoder` in the form that `chain` accepts."""
+    """Return the weights of a `HardDecoder` as arrays, for `chain`."""
     (embedding,) = extract.arrays(decoder.embedding)
     attention, readout = decoder.cell.attention, decoder.readout
     tied = decoder.output_layer is None
@@ -51,7 +51,7 @@ class Chain(NamedTuple):
 
 
 def chain(ids, values, summary, weights, monotonic=False, reach=5):
-    """Return the `Chain` for the tokens that the steps read, with one unpadded source."""
+    """Return the `Chain` for target tokens and a single source without padding."""
     (state,), transitions, emissions = reference.initial_state(summary, weights), [], []
     places = range(len(values))
     for y in weights.embedding[list(ids)]:

@@ -1,7 +1,7 @@
 """Reference searches with rules and penalties in plain Python, one sentence at a time.
 
 A rule is a function of the tokens so far, a tuple, that returns the set of tokens
-allowed next. A ranking is a function that returns the rank of a `reference.Hypothesis`.
+allowed next. A ranking is a function that returns the score to rank a hypothesis by.
 """
 
 import itertools
@@ -65,7 +65,7 @@ def coverage_penalty(alignment):
 
 
 def ranked(hypotheses, ranking):
-    """Sort the possible hypotheses: finished ones before truncated ones, then by rank."""
+    """Sort the possible hypotheses: finished ones before truncated ones, then by ranking."""
     possible = [h for h in hypotheses if h.log_prob > -np.inf]
     return sorted(possible, key=lambda h: (not h.finished, -ranking(h)))
 

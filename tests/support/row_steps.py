@@ -1,4 +1,4 @@
-"""A toy language as a `RowStep`, which is told the rows instead of reading them from its state."""
+"""A toy language as a `RowStep`, which doesn't read the rows from its state."""
 
 from keras import ops
 

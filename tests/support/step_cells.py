@@ -20,7 +20,7 @@ MASK = np.arange(SOURCE_TIME) < np.array([[5], [3], [0]])  # the last row is all
 
 @keras.saving.register_keras_serializable(package="step_cells")
 class Zoneout(keras.layers.Layer):
-    """A user-defined cell: some units keep their state, drawn with a Keras seed generator."""
+    """A user-defined cell: random units, drawn with a Keras seed generator, keep their state."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)

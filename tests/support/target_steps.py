@@ -1,4 +1,4 @@
-"""Run a decoder cell over a target step by step and in one call, which must be equal."""
+"""Run a decoder cell over a target step by step and in one call; results must be equal."""
 
 import tensorflow as tf
 

@@ -85,7 +85,7 @@ def searching(search, options, time):
 
 
 def assert_found(result, row, rank, language, hypothesis, exponent, number=None):
-    """Assert that `[row, rank]` of a result holds exactly a reference hypothesis and zeros."""
+    """Assert that `[row, rank]` of a result is a reference hypothesis, followed by zeros."""
     length = len(hypothesis.tokens)
     assert result.lengths[row, rank] == length
     assert tuple(result.ids[row, rank, :length]) == hypothesis.tokens

@@ -42,7 +42,7 @@ def trace_of(source, target, scores=None, weights=None, **fields):
 
 
 def explored_trace(source, target, beam=3, **fields):
-    """Return a `trace_of` with alternatives and a tree; each step of it keeps one hypothesis."""
+    """Return a random `Trace` with alternatives and a search tree that keeps a single path."""
     random = np.random.default_rng(1)
     tokens, parents, path, log_probs = [], [], [], []
     for token in target:

@@ -1,4 +1,4 @@
-"""Causal self-attention equals its equations, step by step and for whole sequences."""
+"""Causal self-attention matches its equations, in single steps and for whole sequences."""
 
 import extract
 import numpy as np

@@ -1,4 +1,4 @@
-"""Cells equal their equations and Keras' cells, and run wherever they have to."""
+"""Cells match their equations and Keras' cells, and run in every mode and runtime."""
 
 import extract
 import keras

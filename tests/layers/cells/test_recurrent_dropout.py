@@ -1,4 +1,4 @@
-"""Dropout of the recurrent state, with a mask per sentence that is the same at all steps."""
+"""Recurrent dropout uses the same mask at all steps of a sentence."""
 
 import functools
 

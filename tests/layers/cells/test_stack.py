@@ -1,4 +1,4 @@
-"""Stacks of cells equal their cells, called by hand."""
+"""A stack of cells gives the same results as its cells, called one after the other."""
 
 import extract
 import keras

@@ -34,7 +34,7 @@ def layer_norm(values, layer):
 
 
 def convolved(values, kernel, stride):
-    """Return a convolution that is computed by hand, with zeros on both sides."""
+    """Compute a convolution by hand, with zeros on both sides."""
     size = len(kernel)
     padded = np.pad(values, ((size // 2, size // 2), (0, 0)))
     count = -(-len(values) // stride)

@@ -1,4 +1,4 @@
-"""Front end for frames: x_j = W frame_j + b, and frames after a length are ignored."""
+"""Front end for frames: x_j = W frame_j + b, and frames after the end are ignored."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""Log-mel spectra equal those of NumPy in float64, of SciPy and of librosa."""
+"""Log-mel spectra match NumPy in float64, SciPy and librosa."""
 
 import functools
 

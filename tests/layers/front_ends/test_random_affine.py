@@ -1,4 +1,4 @@
-"""Random affine changes of images, around the centre of each image without its padding."""
+"""Random affine transformations of images, around the centre of each image without padding."""
 
 import keras
 import numpy as np
@@ -36,7 +36,10 @@ def pixel(image, x, y):
 
 
 def changed(image, width, draws, columns=None):
-    """Return an image, or some of its columns, transformed by the equation of `moved_images`."""
+    """Transform an image `(height, width, channels)` by the equation of `moved_images`.
+
+    If `columns` are given, only these are computed.
+    """
     slim = min(1, 4 * HEIGHT / max(width, 1))
     shear, angle = 0.3 * draws[0], slim * np.deg2rad(3.6) * draws[1]
     zoom = np.diag([1 + slim * 0.05 * draws[2], 1 + 0.15 * draws[3]])

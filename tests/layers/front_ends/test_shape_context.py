@@ -1,4 +1,4 @@
-"""Shape context equals sums by hand, ignores padding, and has no effect before training."""
+"""Shape context matches sums by hand, ignores padding, and has no effect before training."""
 
 import numpy as np
 import pytest
