@@ -1,4 +1,4 @@
-"""Attention scripts as people post them fail, and changing three lines repairs each."""
+"""Attention scripts as people post them fail, and changing at most three lines repairs each."""
 
 import re
 import warnings
