@@ -55,7 +55,7 @@ def threads(path):
 
 
 def copies(path):
-    """Print "right" if a fork answers like its parent, or it and pickling raise one-line errors."""
+    """Print "right" if a fork answers or raises a one-line error, and pickling raises one, too."""
     import multiprocessing
     import pickle
 

@@ -1,4 +1,4 @@
-"""Windows, the positions each step may attend to, match their definitions in plain Python."""
+"""Windows (the positions that a step may attend to) match their definitions in plain Python."""
 
 import extract
 import keras

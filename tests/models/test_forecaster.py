@@ -98,7 +98,7 @@ def losses_by_hand(name, y, prediction):
 @pytest.mark.few(1)
 @each_head
 def test_a_loss_is_its_formula_in_float64(head):
-    """Without scaling, the loss is a function of the unscaled predictions."""
+    """Without scaling, the loss is computed directly from the predictions."""
     model = new_forecaster(head, scaling=None)
     x, y = X / 10, Y / 10
     prediction = predicted(model, x)

@@ -148,7 +148,7 @@ def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(
 
 
 class FromLogits(TokenCrossentropy):
-    """A loss that needs the logits, like any Keras loss."""
+    """A loss that, like Keras losses, needs the logits."""
 
     sums_tokens = False
 
