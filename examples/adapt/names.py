@@ -3,16 +3,15 @@
     python examples/adapt/names.py names.tsv --model examples/transliterate/models/wd-katakana.keras
 
 A line of names.tsv contains a name, a tab, and the right spelling as letters separated by spaces.
-Each name that the model gets wrong is corrected five times, starting from the published weights.
-The other names show how many right answers are lost. A correction is a passive-aggressive step
-(Crammer et al. 2006): if the logit of the right letter doesn't exceed all others by `MARGIN`, the
-output layer is changed as little as possible, measured on the readouts r of other names:
+Each wrong name is corrected five times, starting from the published weights. The other names show
+how many right answers are lost. A correction is a passive-aggressive step (Crammer et al. 2006): if
+the right logit doesn't exceed all others by `MARGIN`, the output layer is changed as little as
+possible, measured on the readouts r of other names:
 
     minimize E |D f(r)|^2   where   (D f(r_t))_right - (D f(r_t))_best = the missing margin
 
-With C = E f f^T, the change D has the rows +u and -u, where u is C^-1 f(r_t) times a factor. The
-features f(r) are r itself and `FEATURES` rectified random projections of it, which help to
-distinguish similar names.
+With C = E f f^T, the change D has the rows +u and -u, where u is C^-1 f(r_t) times a factor. f(r)
+contains r and `FEATURES` rectified random projections of it, which distinguish similar names.
 """
 
 import argparse
@@ -146,15 +145,11 @@ def main(arguments=None):
         now = {other: is_right(other, ids) for other, (ids, _) in after.items()}
         given.append(now.pop(name, False))
         lost.append(100 * sum(right[other] - now[other] for other in now) / (len(names) - 1))
-        print(
-            f"{name}: {'right' if given[-1] else 'wrong'}, the others lose {lost[-1]:.3f}",
-            flush=True,
-        )
+        print(f"{name}: right: {given[-1]}, the others lose {lost[-1]:.3f}", flush=True)
     print(
         f"{len(names):,} names, {np.mean([*right.values()]):.1%} right. Of {len(given)} corrected "
-        f"names, {np.mean(given):.0%} are right afterwards. The others lose {np.mean(lost):.3f} "
-        f"points on average and {max(lost):.3f} at most, and more than 0.1 after "
-        f"{np.mean(np.array(lost) > 0.1):.0%} of the corrections."
+        f"names, {np.mean(given):.0%} are right now. The others lose {np.mean(lost):.3f} points on "
+        f"average, {max(lost):.3f} at most, and > 0.1 after {np.mean(np.array(lost) > 0.1):.0%}."
     )
 
 
@@ -195,13 +190,9 @@ def read_names(path):
 def _parser():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", type=Path, help="TSV with names, plain or .gz")
-    parser.add_argument(
-        "--model", type=Path, required=True, help=".keras file of a character model"
-    )
-    parser.add_argument(
-        "--corrections", type=int, default=100, help="number of names to correct (100)"
-    )
-    parser.add_argument("--count", type=int, default=5000, help="number of names to score (5000)")
+    parser.add_argument("--model", type=Path, required=True, help=".keras file for characters")
+    parser.add_argument("--corrections", type=int, default=100, help="names to correct (100)")
+    parser.add_argument("--count", type=int, default=5000, help="names to score (5000)")
     return parser
 
 
