@@ -144,7 +144,7 @@ def test_a_directory_holds_the_parts_of_one_translation(program, corpus, tmp_pat
 def test_parts_are_not_taken_for_their_own_translations(program, corpus, capsys):
     before = {path: path.read_bytes() for path in corpus.iterdir()}
     assert program.main(arguments_of(corpus, corpus)) == 2
-    assert "`out` must be another directory" in capsys.readouterr().err
+    assert "`out` must not be the directory of a part" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in corpus.iterdir()} == before
 
 
