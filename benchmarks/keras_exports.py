@@ -4,7 +4,7 @@
 
 The table is written to `keras_exports.md` in this directory. It contains the rows of
 `tests/support/keras_export_matrix.py` with names that contain any PART, or all rows. For each, it
-tells whether Keras's own `model.export(format="litert")` writes a file that the plain LiteRT
+tells whether Keras' own `model.export(format="litert")` writes a file that the plain LiteRT
 runtime can run.
 """
 
@@ -28,12 +28,12 @@ def table(outcomes, rows):
     yield (
         f"{len(exported)} of {len(outcomes)} rows ({len(exported) / len(outcomes):.0%}) become "
         f"files with only built-in operations; {len(near)} of {len(exact)} in float32 agree with "
-        "Keras to within 1e-5 of the largest value of an output, or of 1. Keras's own "
+        "Keras to within 1e-5 of the largest value of an output, or of 1. Keras' own "
         f'`model.export(format="litert")` writes {len(plain)} files that the plain LiteRT runtime '
         "can run. This table is written by `python benchmarks/keras_exports.py`."
     )
     yield ""
-    yield "| model | difference | kB | Keras's own export |"
+    yield "| model | difference | kB | Keras' own export |"
     yield "|---|--:|--:|---|"
     for outcome in outcomes:
         if outcome.exported:

@@ -5,7 +5,7 @@
 
 By default, five models are measured, with requests of one row on one thread. Our files are written
 by `export_litert`, in float32 and in 8 bits, and by `export_onnx`; `ArrayModel` runs them in LiteRT
-and ONNX Runtime. The peers are Keras's own exports: LiteRT files with Flex operations in
+and ONNX Runtime. The peers are Keras' own exports: LiteRT files with Flex operations in
 TensorFlow's interpreter, and ONNX files in ONNX Runtime. The package of TensorFlow 2.21 doesn't
 contain Flex, so --flex-python must be the Python of an environment with an older one, such as 2.15.
 Each lane is a process that loads nothing else. All processes are started first, and then answer in
@@ -84,7 +84,7 @@ def _parser():
     parser.add_argument("--rounds", type=int, default=7, help="number of turns for each lane")
     parser.add_argument("--calls", type=int, default=60, help="requests per turn")
     parser.add_argument(
-        "--flex-python", default=sys.executable, help="Python that runs Keras's LiteRT files"
+        "--flex-python", default=sys.executable, help="Python that runs Keras' LiteRT files"
     )
     parser.add_argument("--table", type=Path, help="Markdown file to write")
     parser.add_argument("--json", type=Path, help="JSON file for all figures")
@@ -177,7 +177,7 @@ def verdict(models):
         ]
         ahead = sum(None not in pair and pair[0] <= pair[1] for pair in pairs)
         parts.append(f"{figure} {ahead} of {len(pairs)}")
-    return f"Models for which our float32 export is as good as Keras's best: {', '.join(parts)}."
+    return f"Models for which our float32 export is as good as Keras' best: {', '.join(parts)}."
 
 
 def _best(rows, whose, figure):

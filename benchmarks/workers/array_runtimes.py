@@ -3,7 +3,7 @@
     python array_runtimes.py RUNTIME FILE FOLDER
 
 RUNTIME is array_model, tensorflow or onnxruntime. FOLDER contains `request.npz` and `answer.npz`.
-To the line "first", the program answers {"difference": largest difference from Keras's answer}. To
+To the line "first", the program answers {"difference": largest difference from Keras' answer}. To
 a number n, it answers {"milliseconds": list of the times of n requests}. Each runtime imports only
 the packages that it needs.
 """

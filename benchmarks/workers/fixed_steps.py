@@ -109,7 +109,7 @@ def decoded(model, jit_compile, batch, source_time, target_time, beam):
 
 
 def _compiled_by_jax(searcher):
-    """Return the equivalent of `predict_on_batch`, without Keras's overhead for each batch."""
+    """Return the equivalent of `predict_on_batch`, without Keras' overhead for each batch."""
     import jax
 
     searcher.built = True

@@ -2,7 +2,7 @@
 
     python keras_models.py NAME FOLDER
 
-The program writes the files to FOLDER, along with `request.npz`, Keras's answer in `answer.npz`,
+The program writes the files to FOLDER, along with `request.npz`, Keras' answer in `answer.npz`,
 and `errors.json`, a dictionary from the files that could not be written to the reasons.
 """
 

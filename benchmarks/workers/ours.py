@@ -10,7 +10,7 @@ CLIP_NORM = 5.0
 
 
 def _model(sizes, precision, jit):
-    """Return a `Seq2Seq`, compiled as a user would compile it; `jit` is Keras's `jit_compile`."""
+    """Return a `Seq2Seq`, compiled as a user would compile it; `jit` is Keras' `jit_compile`."""
     import keras
 
     import keras_bahdanau as kb

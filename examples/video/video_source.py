@@ -17,7 +17,7 @@ class VideoConvolutions(kb.layers.FrameProjection):
     """Front end for videos: convolutions over each frame and its change, then a projection.
 
     x^0_t = [frame_t; frame_t - frame_{t-1}] / 255    two channels; the change of frame_0 is 0
-    x^l_t = relu(conv(x^{l-1}_t))                     5 x 5, then 3 x 3; the second and third have a stride of 2
+    x^l_t = relu(conv(x^{l-1}_t))                     5 x 5, then 3 x 3; l = 2, 3: stride 2
     v_t   = W max_{y,x} x^L_t + b
 
     The maximum of each channel shows what moves, at any position. The frames of all videos form one
