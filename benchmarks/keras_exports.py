@@ -2,14 +2,15 @@
 
     python benchmarks/keras_exports.py [PART...]
 
-The table is written to `keras_exports.md` in this directory. It contains the rows of
-`tests/support/keras_export_matrix.py` with names that contain any PART, or all rows. For each, it
-tells whether Keras' own `model.export(format="litert")` writes a file that the plain LiteRT
-runtime can run.
+The table is written to `keras_exports.md` in this directory, or to `keras_exports.part.md` if a
+PART is given. It contains the rows of `tests/support/keras_export_matrix.py` with names that
+contain any PART, or all rows. For each, it tells whether Keras' own `model.export(format="litert")`
+writes a file that the plain LiteRT runtime can run.
 """
 
 import pathlib
 import sys
+import textwrap
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -25,13 +26,15 @@ def table(outcomes, rows):
     plain = [outcome for outcome in outcomes if outcome.plain_keras == "runs"]
     yield TITLE
     yield ""
-    yield (
+    summary = (
         f"{len(exported)} of {len(outcomes)} rows ({len(exported) / len(outcomes):.0%}) become "
         f"files with only built-in operations; {len(near)} of {len(exact)} in float32 agree with "
         "Keras to within 1e-5 of the largest value of an output, or of 1. Keras' own "
         f'`model.export(format="litert")` writes {len(plain)} files that the plain LiteRT runtime '
-        "can run. This table is written by `python benchmarks/keras_exports.py`."
+        'can run. "Flex" means that the file needs TensorFlow\'s operations, which the plain '
+        "runtime doesn't have. This table is written by `python benchmarks/keras_exports.py`."
     )
+    yield from textwrap.wrap(summary, 100)
     yield ""
     yield "| model | difference | kB | Keras' own export |"
     yield "|---|--:|--:|---|"

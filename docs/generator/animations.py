@@ -1,10 +1,10 @@
-"""Draw the animations in docs/moving and their stills.
+"""Draw the animations in docs/moving and their stills, except `video`.
 
     python docs/generator/animations.py          # all animations
     python docs/generator/animations.py weights  # only one of them
 
 Two animations show a published model. The others show small models that are trained here, in
-seconds to two minutes each, on data generated with fixed seeds.
+seconds to two minutes each, on data generated with fixed seeds. The example video draws `video`.
 """
 
 import sys

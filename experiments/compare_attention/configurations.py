@@ -26,7 +26,7 @@ PRESETS = {
     "rnnencdec": Configuration("rnnencdec", {}, "Cho et al. 2014: without attention"),
     "luong": Configuration("luong", {}, "Luong et al. 2015: dot scores, input feeding, LSTM"),
     "luong-local": Configuration(
-        "luong-local", {}, "the same with general scores, in a predicted window"
+        "luong-local", {}, "the same with general scores in a predicted window"
     ),
     "conditional-gru": Configuration("conditional-gru", {}, "attention between two cells"),
 }

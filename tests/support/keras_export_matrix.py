@@ -504,12 +504,20 @@ def plain_keras(model):
         try:
             interpreter = Interpreter(model_path=path)
             for detail in interpreter.get_input_details():
-                shape = [1 if n < 0 else n for n in detail["shape_signature"]]
+                # a batch of 1, and 12 steps
+                shape = [
+                    (12 if axis else 1) if size < 0 else size
+                    for axis, size in enumerate(detail["shape_signature"])
+                ]
                 interpreter.resize_tensor_input(detail["index"], shape)
             interpreter.allocate_tensors()
+            for detail in interpreter.get_input_details():
+                interpreter.set_tensor(detail["index"], np.zeros(detail["shape"], detail["dtype"]))
             interpreter.invoke()
         except (RuntimeError, ValueError) as error:
-            return "Flex" if "flex" in str(error).lower() else "does not run"
+            if "flex" in str(error).lower():
+                return "Flex"
+            return f"does not run: {str(error).strip().splitlines()[-1]:.70}"
     return "runs"
 
 
