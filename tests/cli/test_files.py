@@ -107,7 +107,7 @@ def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, mo
     names = [line.split("\t")[0] for line in out.splitlines()]
     assert (code, names) == (0, [f"{name}.{kind.ending}" for name in ("0", "broken", "1")])
     assert out.splitlines()[1].endswith("\t")
-    assert "1 file is a text, not " in err and f": broken.{kind.ending}. Give " in err
+    assert "1 file is a text, not " in err and f": broken.{kind.ending}. Use " in err
     assert command(f"{kind.command} --model run dev.tsv")[1].count("\n") == 3
 
     code, out, err = command("evaluate --model run dev.tsv --json scores.json")

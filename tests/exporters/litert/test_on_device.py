@@ -461,7 +461,7 @@ def test_frames_get_the_text_of_keras(frames_pipeline, frames_file):
 
 @pytest.mark.slow
 def test_more_frames_than_the_file_was_made_for_are_refused(frames_file):
-    with pytest.raises(ValueError, match="may have at most 8 positions in this. Received: 9"):
+    with pytest.raises(ValueError, match="may have at most 8 positions in this file. Received: 9"):
         OnDevicePipeline(frames_file).decode({"values": np.zeros((9, 3)), "lengths": 9}, [])
 
 
