@@ -56,7 +56,7 @@ def test_files_are_read_as_by_keras_and_named_where_they_are_broken(command, exp
     assert answers[0] == answers[1]
     code, out, err = answers[1]
     assert code == 0 and err.count("\n") == 1
-    assert "1 file is a text, not " in err and f": {broken}. Give " in err
+    assert "1 file is a text, not " in err and f": {broken}. Use " in err
     *read, last = out.splitlines()
     assert [line.split("\t")[1] for line in read[:2]] == ["eins zwei", "vier drei"]
     assert last == f"{broken}\t"
