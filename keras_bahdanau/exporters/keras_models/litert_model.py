@@ -67,6 +67,11 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
     def rows(self):
         return self.batch_size
 
+    def while_tracing(self, layers):
+        from keras_bahdanau.exporters.keras_models.projected_inputs import projected_inputs
+
+        return projected_inputs(layers)
+
     def require(self, model):
         from keras_bahdanau.exporters.keras_models.portable_layers import require_float32
 

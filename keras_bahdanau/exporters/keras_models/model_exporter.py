@@ -1,5 +1,6 @@
 """The export of Keras models, and what all of their formats have in common."""
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,10 @@ class KerasModelExporter(Exporter):
     @classmethod
     def variants(cls, **settings):
         return []  # `export_all` writes pipelines
+
+    def while_tracing(self, layers):
+        """Return a context manager that modifies layers during tracing."""
+        return contextlib.nullcontext()
 
     def require(self, model):
         from keras_bahdanau.exporters.keras_models.served_model import require_keras_model

@@ -46,6 +46,16 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
     def rows(self):
         return self.batch_size
 
+    def while_tracing(self, layers):
+        import keras
+
+        from keras_bahdanau.exporters.keras_models.projected_inputs import projected_inputs
+
+        if self.quantization is not None:  # one scale for all steps would be too coarse
+            return super().while_tracing(layers)
+        # tf2onnx converts most LSTM layers to ONNX's own operation, but only from Keras' loop
+        return projected_inputs(layers, except_for=[keras.layers.LSTMCell])
+
     def require(self, model):
         from keras_bahdanau.exporters.keras_models.portable_layers import require_float32
 

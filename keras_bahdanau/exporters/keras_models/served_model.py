@@ -117,7 +117,8 @@ class ServedModel:
         return functions
 
     def _traced(self):
-        with portable_layers(self.model), without_advice():
+        changed = self._settings.while_tracing(layers_of(self.model))
+        with portable_layers(self.model), changed, without_advice():
             return {
                 name: traced(
                     self,

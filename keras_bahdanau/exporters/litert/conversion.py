@@ -57,6 +57,8 @@ def converted(weights, functions, quantization, around):
             directory, signature_keys=list(functions)
         )
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        # without it, each step slices and concatenates the outputs of all steps
+        converter._experimental_enable_dynamic_update_slice = True
         if quantization not in (None, "int4"):
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         # one scale per matrix, so that lookup and product of a tied embedding share its bytes
