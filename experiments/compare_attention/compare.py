@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import corpora
-from configurations import CONFIGURATIONS, PRESETS, SCORES, SIZE, TRAINING, WITHOUT_AND_WITH
+from configurations import CONFIGURATIONS, SIZE, TRAINING, WITHOUT_AND_WITH
 
 QUICK = ("none", "additive")
 BAD_INPUT = 2
@@ -83,8 +83,7 @@ def chosen(arguments):
         pairs = [name for pair in WITHOUT_AND_WITH.items() for name in pair]
         plan = [(corpora.demo, only or CONFIGURATIONS), (corpora.long, only or pairs)]
     if arguments.multi30k:
-        names = only or [*PRESETS, *SCORES]
-        plan.append((lambda: corpora.multi30k(arguments.multi30k), names))
+        plan.append((lambda: corpora.multi30k(arguments.multi30k), only or QUICK))
     return [(corpus(), [*names]) for corpus, names in plan]
 
 
