@@ -68,7 +68,7 @@ class LiteRTModelExporter(LiteRTFormat, KerasModelExporter):
         return self.batch_size
 
     def while_tracing(self, layers):
-        from keras_bahdanau.exporters.keras_models.projected_inputs import projected_inputs
+        from keras_bahdanau.exporters.projected_inputs import projected_inputs
 
         return projected_inputs(layers)
 

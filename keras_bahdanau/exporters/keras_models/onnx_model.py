@@ -49,7 +49,7 @@ class OnnxModelExporter(OnnxFormat, KerasModelExporter):
     def while_tracing(self, layers):
         import keras
 
-        from keras_bahdanau.exporters.keras_models.projected_inputs import projected_inputs
+        from keras_bahdanau.exporters.projected_inputs import projected_inputs
 
         if self.quantization is not None:  # one scale for all steps would be too coarse
             return super().while_tracing(layers)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters.keras_models.projected_inputs import projected_inputs
+from keras_bahdanau.exporters.projected_inputs import projected_inputs
 
 LAYERS = {
     "simple": lambda **options: keras.layers.SimpleRNN(5, **options),
