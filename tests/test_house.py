@@ -45,9 +45,9 @@ PLAIN = [path for path in PATHS if path.name not in ("__init__.py", "__main__.py
 # importance of source positions in traces and the explorer, an explorer for arrays of any model,
 # separate probes for pipelines and Keras models, reports of exports of Keras models: +2, +260;
 # docstrings, help and errors in whole sentences: +1,400
-FILES = 320 + 10 + 8 + 1 + 3 + 10 + 10 + 2 + 4 + 2 + 1 + 4 + 2 + 3 + 2
+FILES = 320 + 10 + 8 + 1 + 3 + 10 + 10 + 2 + 4 + 2 + 1 + 4 + 2 + 3 + 2 + 1
 LINES = 45_000 + 2_000 + 1_500 + 370 + 200 + 80 + 320 + 50 + 900 + 1_650 + 2_000 + 400 + 620 + 800
-LINES += 350 + 50 + 1_040 + 300 + 420 + 35 + 260 + 1_400
+LINES += 350 + 50 + 1_040 + 300 + 420 + 35 + 260 + 1_400 + 160
 FILES_IN_A_FOLDER = 20
 SHORT_FILES = 0.10  # of at most 60 lines
 PUBLIC_LAYERS = 60 + 2  # attention pooling, attention in a recurrent layer
