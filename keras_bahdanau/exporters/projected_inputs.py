@@ -21,14 +21,14 @@ def projected_inputs(layers, except_for=()):
     is no mask and the number of steps is even, each iteration computes two steps, because a runtime
     copies all outputs in each iteration.
 
-    Subclasses, stacked cells and layers with replaced methods are left as they are. `except_for`
-    are classes of cells to leave.
+    Subclasses, stacked cells, cells with a dtype of their own and layers with replaced methods are
+    left as they are. `except_for` are classes of cells to leave.
     """
     cells = _STEPS.keys() - {*except_for}
     changed = [
         layer
         for layer in layers
-        if type(layer) in _LAYERS and type(layer.cell) in cells and not _is_patched(layer)
+        if type(layer) in _LAYERS and type(layer.cell) in cells and not _is_special(layer)
     ]
     with replaced_methods(
         "inner_loop", [(layer, functools.partial(_inner_loop, layer)) for layer in changed]
@@ -36,8 +36,9 @@ def projected_inputs(layers, except_for=()):
         yield
 
 
-def _is_patched(layer):
-    return "inner_loop" in vars(layer) or "call" in vars(layer.cell)
+def _is_special(layer):
+    is_patched = "inner_loop" in vars(layer) or "call" in vars(layer.cell)
+    return is_patched or layer.compute_dtype != layer.cell.compute_dtype
 
 
 def _inner_loop(layer, sequences, initial_state, mask, training=False):
@@ -50,7 +51,7 @@ def _inner_loop(layer, sequences, initial_state, mask, training=False):
         projected = ops.matmul(inputs, cell.kernel)
         return projected if bias is None else projected + bias
 
-    inputs = ops.cast(sequences, cell.compute_dtype)
+    inputs = sequences
     if 2 * inputs.shape[2] >= cell.units:
         inputs = project(inputs)  # (batch, time, gates * units)
     else:
