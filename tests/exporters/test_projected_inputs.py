@@ -52,7 +52,7 @@ def both(layer, *arguments, **keywords):
 @pytest.mark.parametrize("name", LAYERS)
 def test_outputs_and_states_equal_those_of_keras(name, options):
     # two steps in each iteration or one; W x computed before the loop, or in the loop
-    for time, features in ((6, 4), (7, 1)):
+    for time, features in ((6, 4), (6, 1), (7, 1)):
         layer = LAYERS[name](dtype="float64", **OPTIONS[options])
         inputs = np.random.default_rng(0).normal(size=(3, time, features))
         for expected, output in zip(*both(layer, inputs), strict=True):
