@@ -1311,4 +1311,4 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     both = command(*reject, "0.1", "--model", "other.keras", stdin=b"one two\n")
     assert both.code == 0 and "an ensemble is not calibrated" in both.err
     sure = command(*reject, "0", stdin=b"one two\n")
-    assert sure.out == "eins zwei\n" and "0 of 1 texts" in sure.err
+    assert sure.out == "eins zwei\n" and "0 of 1 outputs" in sure.err
