@@ -42,13 +42,8 @@ def main(arguments=None):
     per_token = products.operations(model, chosen["source_time"], chosen["target_time"])
     operations = per_token * chosen["batch"] * chosen["target_time"]
     print(f"{machine.described()['processor']}, one core, {options.steps} steps\n")
-    print(
-        "\n".join(
-            table(
-                times, wall, operations, peak(256 if options.quick else 2048, model.compute_dtype)
-            )
-        )
-    )
+    most = peak(256 if options.quick else 2048, model.compute_dtype)
+    print("\n".join(table(times, wall, operations, most)))
 
 
 def profiled(step, steps):

@@ -22,7 +22,7 @@ def projected_inputs(layers, except_for=()):
     copies all outputs in each iteration.
 
     Subclasses, stacked cells, cells with a dtype of their own and layers with replaced methods are
-    left as they are. `except_for` are classes of cells to leave.
+    left as they are. `except_for` are classes of cells to skip.
     """
     cells = _STEPS.keys() - {*except_for}
     changed = [
@@ -42,7 +42,7 @@ def _is_special(layer):
 
 
 def _inner_loop(layer, sequences, initial_state, mask, training=False):
-    """Return (last output, outputs, states), as `keras.layers.RNN.inner_loop`."""
+    """Return (last output, outputs, states), like `keras.layers.RNN.inner_loop`."""
     cell = layer.cell
     mask = mask[0] if keras.tree.is_nested(mask) else mask
     bias, step = _STEPS[type(cell)](cell)
@@ -82,7 +82,7 @@ def _after(project, step):
 
 
 def _two_steps(step, go_backwards):
-    """Return a step for a pair of inputs, with both outputs side by side."""
+    """Return a step that computes two steps, with their inputs and outputs concatenated."""
 
     def both(inputs, states):
         first, second = ops.split(inputs, 2, axis=-1)

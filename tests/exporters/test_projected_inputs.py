@@ -36,7 +36,7 @@ OPTIONS = {
 def both(layer, *arguments, **keywords):
     """Return the outputs of a layer as lists of arrays: Keras' own, and with W x before the loop.
 
-    Biases and gains become random, or a missing bias would change nothing.
+    All weights become random: Keras' biases start at zero, and a missing one would change nothing.
     """
     layer(*arguments, **keywords)
     random = np.random.default_rng(1)

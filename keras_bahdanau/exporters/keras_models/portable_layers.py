@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters.saved_model.graph_check import GUARD, calls, harm_of
 from keras_bahdanau.exporters.tracing import portable, switched
-from keras_bahdanau.models.inspection import convertible_loops
+from keras_bahdanau.models.inspection import convertible_loops, replaced_methods
 
 _DROPOUT = "dropout", "recurrent_dropout"  # attributes of a cell
 _SCOPE = "layer_number_"
@@ -73,19 +73,9 @@ def _merged(tensor):
     return keras.ops.reshape(tensor, (batch * time, *axes))
 
 
-@contextlib.contextmanager
 def replaced_calls(layers, replacement):
     """Replace the `call` of layers by `replacement(layer, call)` inside the block."""
-    previous = [vars(layer).get("call") for layer in layers]
-    try:
-        for layer in layers:
-            vars(layer)["call"] = replacement(layer, layer.call)
-        yield
-    finally:
-        for layer, call in zip(layers, previous, strict=True):
-            vars(layer).pop("call", None)
-            if call is not None:
-                vars(layer)["call"] = call
+    return replaced_methods("call", [(layer, replacement(layer, layer.call)) for layer in layers])
 
 
 @contextlib.contextmanager
