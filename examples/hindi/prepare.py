@@ -16,12 +16,11 @@ from pathlib import Path
 import keras_bahdanau as kb
 
 DEVANAGARI = re.compile("[\u0900-\u097f]")
+STAND_INS = "§¶¤†‡"  # one for each placeholder of a text, in order
 PLACEHOLDER = re.compile(  # %1$s and %.2f of printf, {name}, ^1
-    r"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{[A-Za-z0-9_.]+\}|\^\d"
+    rf"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{{[A-Za-z0-9_.]+\}}|\^\d|[{STAND_INS}]"
 )
-FREQUENT = ("%1$s", "%2$s", "%3$s", "%s", "%d", "%1$d", "%2$d", "^1", "^2")
-STAND_INS = FREQUENT[:3]  # for rare placeholders
-ZERO_WIDTH_SPACE = "\u200b"
+ZERO_WIDTH = re.compile("[\u200b-\u200d]")  # in some copies of a word, and invisible
 
 
 def main(arguments=None):
@@ -52,16 +51,18 @@ def main(arguments=None):
 
 
 def read(path):
-    """Return the rows of a file: list of (English, list of Hindi answers), in Unicode's form NFC.
+    """Return the rows of a file: list of (English, list of Hindi answers).
 
-    NFC has a single encoding for letters with a nukta, such as क़.
+    Each text is in Unicode's form NFC, which has a single encoding for letters with a nukta, such
+    as क़, and without characters of zero width.
 
     Raises:
         SystemExit: If no line has Devanagari after another cell.
     """
     rows, lines = [], kb.data.read_lines(path)
     for line in lines:
-        cells = [" ".join(cell.split()) for cell in unicodedata.normalize("NFC", line).split("\t")]
+        line = ZERO_WIDTH.sub("", unicodedata.normalize("NFC", line))
+        cells = [" ".join(cell.split()) for cell in line.split("\t")]
         hindi = [number for number, cell in enumerate(cells) if DEVANAGARI.search(cell)]
         if hindi and hindi[0] and cells[hindi[0] - 1]:
             answers = dict.fromkeys(cells[number] for number in hindi)
@@ -89,14 +90,13 @@ def words(text):
 def training_pairs(rows):
     """Return (English, Hindi) for each answer that has the placeholders of its English text.
 
-    Both sides contain the same stand-ins for rare placeholders.
+    Both sides contain the same stand-ins for them.
     """
     pairs = []
     for english, answers in rows:
         names = stand_ins(english)
         for hindi in answers:
             if placeholders(english) == placeholders(hindi):
-                hindi = hindi.replace(ZERO_WIDTH_SPACE, "")
                 pairs.append((replace(english, names), replace(hindi, names)))
     return pairs
 
@@ -111,14 +111,12 @@ def placeholders(text):
 
 
 def stand_ins(text):
-    """Map the rare placeholders of a text to frequent ones that it does not contain.
+    """Map the placeholders of a text to stand-ins, which the vocabularies have as single tokens.
 
     >>> stand_ins("{name} sent %1$s")
-    {'{name}': '%2$s'}
+    {'{name}': '§', '%1$s': '¶'}
     """
-    found = placeholders(text)
-    free = [name for name in STAND_INS if name not in found]
-    return dict(zip((name for name in found if name not in FREQUENT), free, strict=False))
+    return dict(zip(placeholders(text), STAND_INS, strict=False))
 
 
 def replace(text, names):

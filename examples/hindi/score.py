@@ -9,14 +9,17 @@ training run, or a .tflite file.
 
 import argparse
 import json
+import re
 from pathlib import Path
 
-from prepare import placeholders, read, replace, stand_ins
+from prepare import PLACEHOLDER, placeholders, read, replace, stand_ins
 
 import keras_bahdanau as kb
 from keras_bahdanau.training import Run
 
 LANGUAGES = {"en": "English", "hi": "Hindi"}
+# sentences; then the placeholders and the text between them
+PARTS = re.compile(r"(?<=[.!?।])\s+"), re.compile(rf"\s*({PLACEHOLDER.pattern})\s*")
 
 
 def main(arguments=None):
@@ -58,9 +61,7 @@ def score(translator, rows, arguments):
         sources, references = [row[0] for row in rows], [row[1] for row in rows]
     else:
         sources, references = [row[1][0] for row in rows], [[row[0]] for row in rows]
-    candidates = translate(translator, sources, arguments.tag, arguments.nbest)
-    best = [texts[0] for texts in candidates]
-    chosen = [*map(first_that_keeps, sources, candidates)]
+    best, chosen = translate(translator, sources, arguments.tag, arguments.nbest)
     bleu, chrf = kb.evaluation.metrics_of(["bleu", "chrf"])
     low, high = kb.evaluation.interval(bleu, chosen, references)
     figures = {
@@ -77,10 +78,28 @@ def score(translator, rows, arguments):
     return figures
 
 
-def translate(translator, texts, tag=None, nbest=5):
+def translate(translator, texts, tag=None, nbest=5, parts=PARTS):
+    """Return (the best translations, the best ones that keep the placeholders): lists of strings.
+
+    If none of the `nbest` translations keeps them, each sentence is translated by itself, and if
+    none of its translations does, the text between the placeholders.
+    """
+    candidates = translate_nbest(translator, texts, tag, nbest)
+    best = [row[0] for row in candidates]
+    chosen = [*map(first_that_keeps, texts, candidates)]
+    for number, text in enumerate(texts):
+        if chosen[number] is None and parts:
+            pieces = [*filter(None, parts[0].split(text))]
+            chosen[number] = " ".join(translate(translator, pieces, tag, nbest, parts[1:])[1])
+        elif chosen[number] is None:
+            chosen[number] = text
+    return best, chosen
+
+
+def translate_nbest(translator, texts, tag, nbest):
     """Return the best `nbest` translations of each text, best first: lists of strings.
 
-    The model reads and writes stand-ins for rare placeholders, which are replaced afterwards.
+    The model reads and writes stand-ins, which are replaced by the placeholders afterwards.
     """
     names = [*map(stand_ins, texts)]
     sources = [*map(replace, texts, names)]
@@ -102,8 +121,10 @@ def keeps(source, text):
 
 
 def first_that_keeps(source, texts):
-    """Return the best translation that keeps the placeholders, or the best one if none does."""
-    return next((text for text in texts if keeps(source, text)), texts[0])
+    """Return the best translation that keeps all placeholders, or None if none does."""
+    if not re.search(r"\w", PLACEHOLDER.sub("", source)):
+        return source  # nothing to translate
+    return next((text for text in texts if keeps(source, text)), None)
 
 
 def align(translator, arguments):

@@ -85,43 +85,72 @@ def test_placeholders_are_those_of_programs(prepare, text, found):
     assert [*prepare.placeholders(text).elements()] == found
 
 
-def test_pairs_have_the_same_placeholders_and_rare_ones_a_stand_in(prepare):
+def test_pairs_have_the_same_placeholders_and_both_sides_have_stand_ins(prepare):
     rows = [
         ("{name} sent %1$s to {name}", ["%1$s: {name} से {name}", "{name} ने %1$s भेजा"]),
-        ("1 hour", ["%d घंटा", "एक \u200bघंटा"]),
-        ("%1$s %2$s %3$s {name}", ["{name} %3$s %2$s %1$s"]),  # no stand-in is left
+        ("1 hour", ["%d घंटा", "एक घंटा"]),
+        ("^2 of %d", ["%d का ^2"]),
+        ("{a} {b} {c} {d} {e} {f}", ["{f} {e} {d} {c} {b} {a}"]),  # no stand-in is left for {f}
     ]
     assert prepare.training_pairs(rows) == [
-        ("%2$s sent %1$s to %2$s", "%1$s: %2$s से %2$s"),
+        ("§ sent ¶ to §", "¶: § से §"),
         ("1 hour", "एक घंटा"),
-        ("%1$s %2$s %3$s {name}", "{name} %3$s %2$s %1$s"),
+        ("§ of ¶", "¶ का §"),
+        ("§ ¶ ¤ † ‡ {f}", "{f} ‡ † ¤ ¶ §"),
     ]
 
 
 def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
     texts = ["%1$s", "%1$s और %2$s", "%2$s और %1$s", "%1$s, %1$s और %2$s"]
     assert score.first_that_keeps("%2$s and %1$s", texts) == texts[1]
-    assert score.first_that_keeps("%3$s", texts) == texts[0]
-    assert score.first_that_keeps("both", texts) == texts[0]
+    assert score.first_that_keeps("only %3$s", texts) is None
+    assert score.first_that_keeps("both", texts) is None
+    assert score.first_that_keeps("(%3$s)", texts) == "(%3$s)"
 
 
-def test_stand_ins_are_read_and_placeholders_are_written(score):
-    class Echo:
-        """A stand-in with two texts for each source: the source itself, and its words reversed."""
+class Reverser:
+    """Return two results for a source: its words reversed; and `§`, the stand-in, for all words."""
 
-        def translate_nbest(self, sources, nbest):
-            self.sources = sources
-            texts = [(source, " ".join(source.split()[::-1])) for source in sources]
-            return [[kb_result(text) for text in row[:nbest]] for row in texts]
+    def __init__(self):
+        self.sources = []
 
-    def kb_result(text):
+    def translate_nbest(self, sources, nbest):
+        self.sources += sources
+        texts = [(" ".join(source.split()[::-1]), "§") for source in sources]
+        return [[self.result(text) for text in row[:nbest]] for row in texts]
+
+    def result(self, text):
         parts = {"source_tokens": [], "target_tokens": [], "alignment": np.zeros((0, 0))}
         return kb.pipelines.Translation(text=text, score=0.0, finished=True, **parts)
 
-    echo = Echo()
-    found = score.translate(echo, ["{a} or %1$s", "^1"], "<2hi>", nbest=2)
-    assert echo.sources == ["<2hi> %2$s or %1$s", "<2hi> ^1"]
-    assert found == [["<2hi> {a} or %1$s", "%1$s or {a} <2hi>"], ["<2hi> ^1", "^1 <2hi>"]]
+
+def test_stand_ins_are_read_and_placeholders_are_written(score):
+    reverser = Reverser()
+    best, chosen = score.translate(reverser, ["{a} or %1$s", "^1"], "<2hi>", nbest=2)
+    assert reverser.sources == ["<2hi> § or ¶", "<2hi> §"]
+    assert best == ["%1$s or {a} <2hi>", "^1 <2hi>"]
+    assert chosen == ["%1$s or {a} <2hi>", "^1"]
+
+
+def test_a_text_is_translated_in_parts_if_no_translation_keeps_its_placeholders(score):
+    class Forgetful(Reverser):
+        """Reverse the words of a short source; repeat the stand-in of a longer one."""
+
+        def translate_nbest(self, sources, nbest):
+            rows = super().translate_nbest(sources, nbest)
+            longest = max(map(len, rows))
+            return [
+                row if len(source.split()) < 4 else [self.result("§ §")] * longest
+                for source, row in zip(sources, rows, strict=True)
+            ]
+
+    text = "Delete {app} now? All the data of {app}, and %d files, will be lost. Really delete?"
+    best, chosen = score.translate(Forgetful(), [text], nbest=2)
+    assert best == ["{app} {app}"]
+    # one sentence is too long, so the text between its placeholders is translated
+    sentence = "All the data of {app} and , %d files, will be lost."
+    assert chosen == [f"now? {{app}} Delete {sentence} delete? Really"]
+    assert score.keeps(text, chosen[0])
 
 
 def test_figures_replace_those_of_the_same_model_and_texts(score, tmp_path):
