@@ -92,7 +92,9 @@ def _parser():
     parser.add_argument("--smoke", action="store_true", help="use tiny sizes; also runs on a CPU")
     parser.add_argument("--rounds", type=int, default=5, help="samples per competitor")
     parser.add_argument(
-        "--steps", type=_positive, help="batches per sample in training; default: 100"
+        "--steps",
+        type=_positive,
+        help="batches per sample in training; default: 100, or 2 with --smoke",
     )
     parser.add_argument(
         "--limit",

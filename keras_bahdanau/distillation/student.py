@@ -209,9 +209,9 @@ class DistillationPlan(NamedTuple):
         teacher_source, target = sides[0]
         if source is not None and type(source) is not type(teacher_source):
             raise ValueError(
-                "Teacher and student must have the same kind of source. Received: a "
-                f"{type(teacher_source).__name__} for the teacher, and a {type(source).__name__} "
-                "for the student. Omit `source`."
+                "Teacher and student must have the same kind of source. Received: "
+                f"{type(teacher_source).__name__} for the teacher, and {type(source).__name__} for "
+                "the student. Omit `source`."
             )
         if self.settings.vocabulary == "teacher":
             if not self.run.exists():

@@ -202,7 +202,7 @@ def read_source(config):
     source = keras.saving.deserialize_keras_object(config)
     if not isinstance(source, sources.Source):
         raise ValueError(
-            f"The source of a model must be a `Source`. Received: a {type(source).__name__}."
+            f"The source of a model must be a `Source`. Received: {type(source).__name__}."
         )
     return source
 

@@ -84,7 +84,7 @@ class Pipeline(GraphPipeline):
         if not isinstance(self.source, self.source_class):
             raise TypeError(
                 f"The source of a {type(self).__name__} must be of class "
-                f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
+                f"{self.source_class.__name__}. Received: {type(self.source).__name__}. "
                 "Use a Pipeline."
             )
         if isinstance(metrics, str) or metrics is not None and not metrics:

@@ -509,7 +509,7 @@ def test_a_reader_of_files_teaches_one_with_its_own_source(toy_source, tmp_path)
     assert load_pipeline(path).source == load_pipeline(teacher).source
     manifest = read_manifest(path.parent / "distilled" / "manifest.tsv")
     assert {one.resolve() for one, _ in manifest} <= {one.resolve() for one, _ in pairs}
-    with pytest.raises(ValueError, match="for the teacher, and a TextSource"):
+    with pytest.raises(ValueError, match="for the teacher, and TextSource"):
         source = load_pipeline(teacher).target
         distill(pairs, pairs[:4], tmp_path / "other", teacher, options, source=source)
 

@@ -116,7 +116,7 @@ def test_it_is_one_file(pipeline, tmp_path):
     assert (loaded.source, loaded.target) == (pipeline.source, pipeline.target)
     for one, other in zip(*(each.model.get_weights() for each in (loaded, pipeline)), strict=True):
         np.testing.assert_array_equal(one, other)
-    with pytest.raises(TypeError, match="of class TextSource. Received: a FeatureSource"):
+    with pytest.raises(TypeError, match="of class TextSource. Received: FeatureSource"):
         kb.Translator.load(tmp_path / "frames.keras")
 
 

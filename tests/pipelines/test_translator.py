@@ -303,7 +303,7 @@ def test_parts_of_another_kind_are_refused(toy_translator):
         kb.Translator(source, model, source)
     frames = kb.sources.FeatureSource(5)
     speech = kb.presets.small(frames, target, embedding_units=4, units=6)
-    with pytest.raises(TypeError, match="class TextSource. Received: a FeatureSource. Use a Pipe"):
+    with pytest.raises(TypeError, match="class TextSource. Received: FeatureSource. Use a Pipe"):
         kb.Translator(frames, speech, target)
 
 

@@ -80,6 +80,6 @@ def _sizes(model):
             return (*inputs[1:], cell)
     raise ValueError(
         "`model` must map images (batch, height, width, channels) of a fixed size to a grid "
-        f"(batch, rows, columns, features) of square cells. Received: a {type(model).__name__} "
+        f"(batch, rows, columns, features) of square cells. Received: {type(model).__name__} "
         f"from {inputs} to {outputs}. Use an `input_shape` and include_top=False."
     )
