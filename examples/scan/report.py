@@ -21,7 +21,11 @@ from scan import MODELS, SPLITS
 import keras_bahdanau as kb
 
 UNMEASURED = "not yet measured"
-ROWS = [*((split, "attention-rnn") for split in SPLITS), ("addprim_jump", "two-streams")]
+TWO_STREAMS = ("addprim_turn_left", "addprim_jump")
+ROWS = [
+    *((split, "attention-rnn") for split in SPLITS),
+    *((split, "two-streams") for split in TWO_STREAMS),
+]
 CELL, LABELS = 0.3, 1.6  # inches per weight, and for the words at the sides
 
 
@@ -64,9 +68,9 @@ def results(directory):
 
 
 def summary(scores):
-    """Return the mean and range of scores in percent."""
-    if not scores:
-        return UNMEASURED
+    """Return the mean and, of several scores, the range, in percent."""
+    if len(scores) < 2:
+        return f"{scores[0]:.2f}" if scores else UNMEASURED
     return f"{statistics.mean(scores):.2f} ({min(scores):.2f} to {max(scores):.2f})"
 
 

@@ -21,7 +21,6 @@ import keras_bahdanau as kb
 
 SPLITS = ("simple", "length", "addprim_turn_left", "addprim_jump")
 TEST_LINES = {"simple": 4182, "length": 3920, "addprim_turn_left": 1208, "addprim_jump": 7706}
-TEST = "tasks_test_{}.txt"
 TRAINING = {"epochs": 30, "batch_sentences": 32, "learning_rate": 1e-3}
 # at most 64 actions for any length of command; the longest in the data has 48
 SEARCH = {"beam_width": 1, "max_length": 64, "max_length_ratio": 0.0, "max_length_offset": 64}
@@ -41,14 +40,21 @@ def attention_rnn(source, target, units=100, dropout=0.5, **options):
 
 
 MODELS = {"attention-rnn": attention_rnn, "two-streams": two_streams}
-SETTINGS = {"attention-rnn": {}, "two-streams": {}}  # split -> settings chosen on dev
+SETTINGS = {  # split -> settings chosen on dev
+    "attention-rnn": {
+        "simple": {"dropout": 0.2, "epochs": 20}, "length": {"epochs": 15},
+        "addprim_turn_left": dict(encoder="unidirectional", bridge="last", dropout=0.1,
+            batch_sentences=8, epochs=6),
+        "addprim_jump": dict(readout="attentional", bridge="zeros", dropout=0.2, epochs=8),
+    },
+    "two-streams": {"addprim_turn_left": {"epochs": 12}},
+}  # fmt: skip
 
 
 def main(arguments=None):
     arguments = parsed(arguments)
-    part = "-dev" if arguments.dev else ""
-    name = f"{arguments.split}{part}-{arguments.model}-{arguments.seed}"
-    directory = arguments.out / name
+    split = arguments.split + ("-dev" if arguments.dev else "")
+    directory = arguments.out / f"{split}-{arguments.model}-{arguments.seed}"
     if arguments.test:
         decode_test(directory, arguments)
     elif (directory / "scores.json").exists():
@@ -60,11 +66,9 @@ def main(arguments=None):
 def train(directory, arguments):
     """Train a model and save it with a record of its settings; with --dev, score the rest."""
     split, rest = arguments.split, []
+    pairs = read(arguments.data, "simple" if arguments.dev and split in PRIMITIVES else split)
     if arguments.dev:
-        whole = read(arguments.data, "simple" if split in PRIMITIVES else split)
-        pairs, rest = hold_out(split, whole)
-    else:
-        pairs = read(arguments.data, split)
+        pairs, rest = hold_out(split, pairs)
     settings = {**TRAINING, **SETTINGS[arguments.model].get(split, {}), **dict(arguments.set)}
     record = {"split": split, "model": arguments.model, "seed": arguments.seed, **settings}
     epochs, batch_sentences, rate = (settings.pop(name) for name in TRAINING)
@@ -99,11 +103,11 @@ def decode_test(directory, arguments):
     record = json.loads((directory / "scores.json").read_text(encoding="utf-8"))
     if "test" in record:
         raise SystemExit(f"{directory}: a model decodes the test once. Choose another --seed.")
-    pairs, lines = read_file(arguments.test), TEST_LINES[arguments.split]
-    if len(pairs) != lines:
+    split, pairs = arguments.split, read_file(arguments.test)
+    if len(pairs) != TEST_LINES[split]:
         raise SystemExit(
-            f"The test of {arguments.split} must have {lines:,} lines. "
-            f"Received: {arguments.test}, with {len(pairs):,}. Use {TEST.format(arguments.split)}."
+            f"The test of {split} must have {TEST_LINES[split]:,} lines. "
+            f"Received: {arguments.test}, with {len(pairs):,}. Use tasks_test_{split}.txt."
         )
     translator = kb.Translator.load(directory / "translator.keras")
     record["test"] = exact(translator, pairs)
@@ -148,7 +152,7 @@ def hold_out(split, pairs):
 
 def read(data, split):
     """Return the (command, actions) pairs of the training set of a split."""
-    names = (f"tasks_train_{split}.txt", f"{split}_train.tsv.gz")
+    names = f"tasks_train_{split}.txt", f"{split}_train.tsv.gz"
     files = [path for name in names for path in sorted(data.rglob(name))]
     if not files:
         raise SystemExit(f"{data} must have a file {names[0]}. Clone brendenlake/SCAN there.")
