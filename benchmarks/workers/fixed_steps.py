@@ -23,7 +23,7 @@ POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 class Ids:
     """A vocabulary for source and target that supports only ids; text would need TensorFlow."""
 
-    grid_height = 1  # positions are in a row
+    grid_height = 1  # positions form a sequence, not a grid
 
     def __init__(self, vocabulary_size):
         self.vocabulary_size = vocabulary_size

@@ -111,7 +111,7 @@ def placeholders(text):
 
 
 def stand_ins(text):
-    """Map the placeholders of a text to stand-ins, which the vocabularies have as single tokens.
+    """Map the placeholders of a text to stand-ins, in order of their first occurrence.
 
     >>> stand_ins("{name} sent %1$s")
     {'{name}': '§', '%1$s': '¶'}
