@@ -1042,7 +1042,7 @@ def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     assert read_card(path)["search"]["ctc_weight"] == 0.5
     errors = [*grid, "--metric", "wer", "--ctc-weights", "0", "--tolerance", "0"]
     answer = command("tune", "--model", path, tmp_path / "valid.tsv", *errors)
-    assert answer.out.splitlines()[-1].endswith("options stay: WER 43.00, the lowest is 43.00")
+    assert answer.out.splitlines()[-1].endswith("its own options: WER 43.00, the lowest is 43.00")
     few = ["--beam-widths", "3", "--length-penalties", "power", "--ctc-weights", "0", "--dry-run"]
     answer = command("tune", "--model", path, tmp_path / "valid.tsv", *few)
     rows = [line.split() for line in answer.out.splitlines()]
