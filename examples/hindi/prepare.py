@@ -16,7 +16,7 @@ from pathlib import Path
 import keras_bahdanau as kb
 
 DEVANAGARI = re.compile("[\u0900-\u097f]")
-STAND_INS = "§¶¤†‡"  # one for each placeholder of a text, in order
+STAND_INS = "αжաაあ"  # letters of different scripts, which subwords do not join
 PLACEHOLDER = re.compile(  # %1$s and %.2f of printf, {name}, ^1
     rf"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{{[A-Za-z0-9_.]+\}}|\^\d|[{STAND_INS}]"
 )
@@ -29,7 +29,8 @@ def main(arguments=None):
         [*map(read, paths)] for paths in (arguments.captions, arguments.interface)
     )
     training, sentences = hold_out(read(arguments.sentences), arguments.held_out)
-    rows = [*captions[0], *interface[0], *training]
+    # twice as many steps for the interface texts, which are fewer and more varied than captions
+    rows = [*captions[0], *interface[0], *interface[0], *training]
     known = {words(english) for english, _ in rows}
     dev = {
         "captions": captions[1],
@@ -114,7 +115,7 @@ def stand_ins(text):
     """Map the placeholders of a text to stand-ins, in order of their first occurrence.
 
     >>> stand_ins("{name} sent %1$s")
-    {'{name}': '§', '%1$s': '¶'}
+    {'{name}': 'α', '%1$s': 'ж'}
     """
     return dict(zip(placeholders(text), STAND_INS, strict=False))
 

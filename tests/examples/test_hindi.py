@@ -93,11 +93,21 @@ def test_pairs_have_the_same_placeholders_and_both_sides_have_stand_ins(prepare)
         ("{a} {b} {c} {d} {e} {f}", ["{f} {e} {d} {c} {b} {a}"]),  # no stand-in is left for {f}
     ]
     assert prepare.training_pairs(rows) == [
-        ("§ sent ¶ to §", "¶: § से §"),
+        ("α sent ж to α", "ж: α से α"),
         ("1 hour", "एक घंटा"),
-        ("§ of ¶", "¶ का §"),
-        ("§ ¶ ¤ † ‡ {f}", "{f} ‡ † ¤ ¶ §"),
+        ("α of ж", "ж का α"),
+        ("α ж ա ა あ {f}", "{f} あ ა ա ж α"),
     ]
+
+
+def test_each_stand_in_is_a_token(prepare):
+    """Placeholders next to each other and to punctuation, in a text that would otherwise merge."""
+    first, second, *_ = prepare.STAND_INS
+    text = f"({first}), {first}{second}: {second}% a"
+    subwords = kb.text.Subwords.train([text] * 50, 40, exact=False)
+    tokens = [token for token in subwords.tokens(subwords.encode([text])[0]) if token != "</s>"]
+    kept = [token.strip("▁") for token in tokens if set(token) & {*prepare.STAND_INS}]
+    assert kept == [first, first, second, second]
 
 
 def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
@@ -109,14 +119,14 @@ def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
 
 
 class Reverser:
-    """Return two results for a source: its words reversed; and `§`, the stand-in, for all words."""
+    """Return two results for a source: its words reversed; and `α`, the stand-in, for all words."""
 
     def __init__(self):
         self.sources = []
 
     def translate_nbest(self, sources, nbest):
         self.sources += sources
-        texts = [(" ".join(source.split()[::-1]), "§") for source in sources]
+        texts = [(" ".join(source.split()[::-1]), "α") for source in sources]
         return [[self.result(text) for text in row[:nbest]] for row in texts]
 
     def result(self, text):
@@ -127,7 +137,7 @@ class Reverser:
 def test_stand_ins_are_read_and_placeholders_are_written(score):
     reverser = Reverser()
     best, chosen = score.translate(reverser, ["{a} or %1$s", "^1"], "<2hi>", nbest=2)
-    assert reverser.sources == ["<2hi> § or ¶", "<2hi> §"]
+    assert reverser.sources == ["<2hi> α or ж", "<2hi> α"]
     assert best == ["%1$s or {a} <2hi>", "^1 <2hi>"]
     assert chosen == ["%1$s or {a} <2hi>", "^1"]
 
@@ -140,7 +150,7 @@ def test_a_text_is_translated_in_parts_if_no_translation_keeps_its_placeholders(
             rows = super().translate_nbest(sources, nbest)
             longest = max(map(len, rows))
             return [
-                row if len(source.split()) < 4 else [self.result("§ §")] * longest
+                row if len(source.split()) < 4 else [self.result("α α")] * longest
                 for source, row in zip(sources, rows, strict=True)
             ]
 
@@ -191,7 +201,7 @@ def test_it_runs_from_end_to_end(prepare, score, tmp_path, capsys):
     files = {f"{part}.{language}" for part in ("train", "dev") for language in ("en", "hi")}
     assert {path.name for path in out.iterdir()} == names | files
     assert (out / "new-captions.tsv").read_text() == ""  # all of them are in the training part
-    assert "train: 58 pairs; 0 with other placeholders left out" in capsys.readouterr().out
+    assert "train: 78 pairs; 0 with other placeholders left out" in capsys.readouterr().out
 
     def corpora(part):
         sides = [out / f"{part}.en", out / f"{part}.hi"]
