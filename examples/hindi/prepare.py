@@ -3,11 +3,12 @@
     python examples/hindi/prepare.py --captions train.tsv dev.tsv --interface train.tsv dev.tsv \
         --sentences hin.txt --out runs/hindi
 
-Each line has English, a tab, Hindi, and more correct answers in additional cells. Cells without
+Each line has English, a tab, Hindi, and more correct answers in additional columns. Columns without
 Devanagari, such as an image number, are ignored. Files are UTF-8, plain or .gz.
 """
 
 import argparse
+import random
 import re
 import unicodedata
 from collections import Counter
@@ -17,10 +18,11 @@ import keras_bahdanau as kb
 
 DEVANAGARI = re.compile("[\u0900-\u097f]")
 STAND_INS = "αжաაあ"  # letters of different scripts, which subwords do not join
-PLACEHOLDER = re.compile(  # %1$s and %.2f of printf, {name}, ^1
-    rf"%(?:\d+\$)?[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z])|\{{[A-Za-z0-9_.]+\}}|\^\d|[{STAND_INS}]"
+PLACEHOLDER = re.compile(  # %1$s and %1$tB, %d and %.2f, {name}, ^1
+    r"(?<!%)%(?:\d+\$[-+0#,]*\d*(?:\.\d+)?t?[A-Za-z]|[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z]))"
+    rf"|\{{[A-Za-z0-9_.]+\}}|(?<!\d)\^\d(?!\d)|[{STAND_INS}]"
 )
-ZERO_WIDTH = re.compile("[\u200b-\u200d]")  # in some copies of a word, and invisible
+ZERO_WIDTH = re.compile("[\u200b-\u200d]")  # invisible, and only in some copies of a word
 
 
 def main(arguments=None):
@@ -29,8 +31,7 @@ def main(arguments=None):
         [*map(read, paths)] for paths in (arguments.captions, arguments.interface)
     )
     training, sentences = hold_out(read(arguments.sentences), arguments.held_out)
-    # twice as many steps for the interface texts, which are fewer and more varied than captions
-    rows = [*captions[0], *interface[0], *interface[0], *training]
+    rows = [*captions[0], *interface[0], *training]
     known = {words(english) for english, _ in rows}
     dev = {
         "captions": captions[1],
@@ -44,26 +45,27 @@ def main(arguments=None):
         write(arguments.out / f"{name}.tsv", lines)
     first_answers = [(row[0], row[1][:1]) for name in dev for row in dev[name] if name[:3] != "new"]
     for name, part in (("train", rows), ("dev", first_answers)):
-        pairs = training_pairs(part)
+        pairs = matching(part)
+        left_out = sum(len(answers) for _, answers in part) - len(pairs)
+        if name == "train":
+            pairs += joined(matching(interface[0]))
+        pairs = with_stand_ins(pairs)
         for language, lines in zip(("en", "hi"), zip(*pairs, strict=True), strict=True):
             write(arguments.out / f"{name}.{language}", lines)
-        left_out = sum(len(answers) for _, answers in part) - len(pairs)
         print(f"{name}: {len(pairs):,} pairs; {left_out:,} with other placeholders left out")
 
 
 def read(path):
     """Return the rows of a file: list of (English, list of Hindi answers).
 
-    Each text is in Unicode's form NFC, which has a single encoding for letters with a nukta, such
-    as क़, and without characters of zero width.
+    Texts are `normalized`.
 
     Raises:
         SystemExit: If no line has Devanagari after another cell.
     """
     rows, lines = [], kb.data.read_lines(path)
     for line in lines:
-        line = ZERO_WIDTH.sub("", unicodedata.normalize("NFC", line))
-        cells = [" ".join(cell.split()) for cell in line.split("\t")]
+        cells = [" ".join(cell.split()) for cell in normalized(line).split("\t")]
         hindi = [number for number, cell in enumerate(cells) if DEVANAGARI.search(cell)]
         if hindi and hindi[0] and cells[hindi[0] - 1]:
             answers = dict.fromkeys(cells[number] for number in hindi)
@@ -74,6 +76,14 @@ def read(path):
         )
     print(f"{path}: {len(rows):,} rows; {len(lines) - len(rows):,} lines are not pairs")
     return rows
+
+
+def normalized(text):
+    """Return a text in NFC, where each letter with a nukta, such as क़, has a single encoding.
+
+    Zero-width characters are removed.
+    """
+    return ZERO_WIDTH.sub("", unicodedata.normalize("NFC", text))
 
 
 def hold_out(rows, count):
@@ -88,27 +98,54 @@ def words(text):
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def training_pairs(rows):
-    """Return (English, Hindi) for each answer that has the placeholders of its English text.
+def matching(rows):
+    """Return (English, Hindi) for each answer that has the placeholders of its English text."""
+    pairs = [(english, hindi) for english, answers in rows for hindi in answers]
+    return [pair for pair in pairs if keeps(*pair)]
 
-    Both sides contain the same stand-ins for them.
+
+def joined(pairs):
+    """Return each pair joined with a random one, so that a model also learns longer texts.
+
+    Source: Nguyen, Murray and Chiang 2021, arXiv 2105.01691.
     """
-    pairs = []
-    for english, answers in rows:
-        names = stand_ins(english)
-        for hindi in answers:
-            if placeholders(english) == placeholders(hindi):
-                pairs.append((replace(english, names), replace(hindi, names)))
-    return pairs
+    others = random.Random(1).sample(pairs, len(pairs))
+    return [
+        (f"{first[0]} {second[0]}", f"{first[1]} {second[1]}")
+        for first, second in zip(pairs, others, strict=True)
+    ]
+
+
+def with_stand_ins(pairs):
+    """Return pairs with the same stand-ins on both sides, in the order of one side.
+
+    If the sides have different orders, there is a pair for each: either side can be the source.
+    """
+    result = []
+    for english, hindi in pairs:
+        orders = [stand_ins(english), stand_ins(hindi)]
+        for names in orders[:1] if orders[0] == orders[1] else orders:
+            result.append((replace(english, names), replace(hindi, names)))
+    return result
 
 
 def placeholders(text):
-    """Count each placeholder in a text.
+    """Return the placeholders in a text.
 
     >>> placeholders("%1$s and {name} of %d, 50%")
-    Counter({'%1$s': 1, '{name}': 1, '%d': 1})
+    ['%1$s', '{name}', '%d']
     """
-    return Counter(PLACEHOLDER.findall(text))
+    return PLACEHOLDER.findall(text)
+
+
+def keeps(source, text):
+    """Return True if a translation contains each placeholder as often as its source.
+
+    Placeholders without a number or a name, such as %s and %d, must also have the same order.
+    """
+    found = placeholders(source), placeholders(text)
+    in_order = [[one for one in row if one[0] == "%" and "$" not in one] for row in found]
+    return Counter(found[0]) == Counter(found[1]) and in_order[0] == in_order[1]
 
 
 def stand_ins(text):
@@ -117,7 +154,8 @@ def stand_ins(text):
     >>> stand_ins("{name} sent %1$s")
     {'{name}': 'α', '%1$s': 'ж'}
     """
-    return dict(zip(placeholders(text), STAND_INS, strict=False))
+    free = [letter for letter in STAND_INS if letter not in text]
+    return dict(zip(dict.fromkeys(placeholders(text)), free, strict=False))
 
 
 def replace(text, names):

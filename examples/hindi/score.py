@@ -2,7 +2,7 @@
 
     python examples/hindi/score.py runs/hindi/*.tsv --model runs/en-hi --to hi
 
-Each line of a file has English, a tab, Hindi, and more correct answers in additional cells.
+Each line of a file has English, a tab, Hindi, and more correct answers in additional columns.
 `prepare.py` writes such files; published files work too. MODEL is the output directory of a
 training run, or a .tflite file.
 """
@@ -12,14 +12,14 @@ import json
 import re
 from pathlib import Path
 
-from prepare import PLACEHOLDER, placeholders, read, replace, stand_ins
+from prepare import PLACEHOLDER, keeps, normalized, placeholders, read, replace, stand_ins
 
 import keras_bahdanau as kb
 from keras_bahdanau.training import Run
 
 LANGUAGES = {"en": "English", "hi": "Hindi"}
-# sentences; then the placeholders and the text between them
-PARTS = re.compile(r"(?<=[.!?।])\s+"), re.compile(rf"\s*({PLACEHOLDER.pattern})\s*")
+# the separators of sentences; then the placeholders
+PARTS = re.compile(r"((?<=[.!?।])\s+)"), re.compile(f"({PLACEHOLDER.pattern})")
 
 
 def main(arguments=None):
@@ -88,12 +88,22 @@ def translate(translator, texts, tag=None, nbest=5, parts=PARTS):
     best = [row[0] for row in candidates]
     chosen = [*map(first_that_keeps, texts, candidates)]
     for number, text in enumerate(texts):
-        if chosen[number] is None and parts:
-            pieces = [*filter(None, parts[0].split(text))]
-            chosen[number] = " ".join(translate(translator, pieces, tag, nbest, parts[1:])[1])
-        elif chosen[number] is None:
-            chosen[number] = text
+        if chosen[number] is None:
+            chosen[number] = in_parts(translator, text, tag, nbest, parts) if parts else text
     return best, chosen
+
+
+def in_parts(translator, text, tag, nbest, parts):
+    """Translate the parts of a text that contain words; separators and spaces stay as they are."""
+    pieces = parts[0].split(text)
+    if len(pieces) == 1 and parts[1:]:
+        return in_parts(translator, text, tag, nbest, parts[1:])
+    numbers = [number for number, piece in enumerate(pieces) if has_words(piece)]
+    inputs = [pieces[number].strip() for number in numbers]
+    outputs = translate(translator, inputs, tag, nbest, parts[1:])[1]
+    for number, before, after in zip(numbers, inputs, outputs, strict=True):
+        pieces[number] = pieces[number].replace(before, after)
+    return "".join(pieces)
 
 
 def translate_nbest(translator, texts, tag, nbest):
@@ -101,6 +111,7 @@ def translate_nbest(translator, texts, tag, nbest):
 
     The model reads and writes stand-ins, which are replaced by the placeholders afterwards.
     """
+    texts = [*map(normalized, texts)]
     names = [*map(stand_ins, texts)]
     sources = [*map(replace, texts, names)]
     results = translator.translate_nbest([tagged(tag, source) for source in sources], nbest)
@@ -115,14 +126,13 @@ def tagged(tag, text):
     return f"{tag} {text}" if tag else text
 
 
-def keeps(source, text):
-    """Return True if source and translation contain each placeholder equally often."""
-    return placeholders(source) == placeholders(text)
+def has_words(text):
+    return re.search(r"\w", PLACEHOLDER.sub("", text))
 
 
 def first_that_keeps(source, texts):
     """Return the best translation that keeps all placeholders, or None if none does."""
-    if not re.search(r"\w", PLACEHOLDER.sub("", source)):
+    if not has_words(source):
         return source  # nothing to translate
     return next((text for text in texts if keeps(source, text)), None)
 
@@ -171,20 +181,10 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("files", type=Path, nargs="*", help="pairs to score")
-    add(
-        "--model",
-        type=Path,
-        required=True,
-        help="output directory of a training run, or a .tflite file",
-    )
+    add("--model", type=Path, required=True, help="directory of a training run, or a .tflite file")
     add("--to", choices=LANGUAGES, required=True, help="language of the translations")
     add("--tag", help="token before each source, for a model of both directions")
-    add(
-        "--nbest",
-        type=int,
-        default=5,
-        help="translations to search for placeholders (5)",
-    )
+    add("--nbest", type=int, default=5, help="translations to search for placeholders (5)")
     add("--aligned", type=Path, help="pairs with known links between their words")
     add("--pictures", type=Path, metavar="DIR", help="directory for plots of these pairs")
     add("--results", type=Path, help="file of JSON lines to add the figures to")

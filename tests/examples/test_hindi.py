@@ -72,42 +72,77 @@ def test_no_held_out_text_is_in_the_training(prepare):
     assert not answers[0] & answers[1]
 
 
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_each_pair_is_the_first_and_the_second_of_a_joined_pair(prepare, count):
+    pairs = [(f"en{number}", f"हि{number}") for number in range(count)]
+    joined = prepare.joined(pairs)
+    halves = [[*zip(*map(str.split, pair), strict=True)] for pair in joined]
+    assert [first for first, _ in halves] == pairs
+    assert sorted(second for _, second in halves) == pairs
+
+
+def test_joined_texts_have_only_answers_with_their_placeholders(prepare):
+    rows = [("Open %s", ["खोलें", "%s खोलें"]), ("Close", ["%s बंद", "बंद"])]
+    assert prepare.matching(rows) == [("Open %s", "%s खोलें"), ("Close", "बंद")]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("%1$s of %2$d, %s and %.2f", ["%1$s", "%2$d", "%s", "%.2f"]),
         ("{app_name} has ^1%, {+^2} and {0}", ["{app_name}", "^1", "^2", "{0}"]),
         ("%sमें %1$s's %d%%", ["%s", "%1$s", "%d"]),
-        ("100% complete, 50%discount, {count, plural, other {x y}}, 2^x", []),
+        ("%1$dh %2$dm on %1$tB, %%d, 100%%", ["%1$d", "%2$d", "%1$tB"]),
+        ("100% complete, 50%discount, {count, plural, other {x y}}, 2^x, 2^10", []),
     ],
 )
 def test_placeholders_are_those_of_programs(prepare, text, found):
-    assert [*prepare.placeholders(text).elements()] == found
+    assert prepare.placeholders(text) == found
 
 
-def test_pairs_have_the_same_placeholders_and_both_sides_have_stand_ins(prepare):
-    rows = [
-        ("{name} sent %1$s to {name}", ["%1$s: {name} से {name}", "{name} ने %1$s भेजा"]),
-        ("1 hour", ["%d घंटा", "एक घंटा"]),
-        ("^2 of %d", ["%d का ^2"]),
-        ("{a} {b} {c} {d} {e} {f}", ["{f} {e} {d} {c} {b} {a}"]),  # no stand-in is left for {f}
+@pytest.mark.parametrize(
+    ("source", "translation", "kept"),
+    [
+        ("%1$s of %2$d, {a}", "{a}: %2$d का %1$s", True),
+        ("%s has %d files", "%s में %d फ़ाइलें हैं", True),
+        ("%s has %d files", "%d फ़ाइलें %s में हैं", False),  # printf would exchange the values
+        ("{a} and {a}", "{a}", False),
+        ("1 hour", "%d घंटा", False),
+    ],
+)
+def test_kept_placeholders_are_as_frequent_and_in_an_order_that_programs_understand(
+    prepare, source, translation, kept
+):
+    assert prepare.keeps(source, translation) == kept
+
+
+def test_stand_ins_are_numbered_in_the_order_of_either_side(prepare):
+    pairs = [
+        ("{name} sent %1$s to {name}", "{name} ने {name} को %1$s भेजा"),
+        ("1 hour", "एक घंटा"),
+        ("^2 of %d", "%d का ^2"),
+        ("{a} {b} {c} {d} {e} {f}", "{a} {b} {c} {d} {e} {f}"),  # no stand-in is left for {f}
+        ("α of {a}", "{a} का α"),  # a letter of the text is no stand-in for another one
     ]
-    assert prepare.training_pairs(rows) == [
-        ("α sent ж to α", "ж: α से α"),
+    assert prepare.with_stand_ins(pairs) == [
+        ("α sent ж to α", "α ने α को ж भेजा"),
         ("1 hour", "एक घंटा"),
         ("α of ж", "ж का α"),
-        ("α ж ա ა あ {f}", "{f} あ ა ա ж α"),
+        ("ж of α", "α का ж"),
+        ("α ж ա ა あ {f}", "α ж ա ა あ {f}"),
+        ("ж of ա", "ա का ж"),
+        ("ա of ж", "ж का ա"),
     ]
 
 
 def test_each_stand_in_is_a_token(prepare):
-    """Placeholders next to each other and to punctuation, in a text that would otherwise merge."""
-    first, second, *_ = prepare.STAND_INS
-    text = f"({first}), {first}{second}: {second}% a"
-    subwords = kb.text.Subwords.train([text] * 50, 40, exact=False)
-    tokens = [token for token in subwords.tokens(subwords.encode([text])[0]) if token != "</s>"]
-    kept = [token.strip("▁") for token in tokens if set(token) & {*prepare.STAND_INS}]
-    assert kept == [first, first, second, second]
+    """Next to each other, to words and to punctuation, where characters of one script merge."""
+    letters = prepare.STAND_INS
+    text = " ".join([letters, *(f"({letter}), {letter}%a {letter}क" for letter in letters)])
+    subwords = kb.text.Subwords.train([text] * 50, 60, exact=False)
+    tokens = [token.strip("▁") for token in subwords.tokens(subwords.encode([text])[0])]
+    assert ")," in tokens  # characters of one script do merge
+    assert [token for token in tokens if {*token} & {*letters}] == [*filter(letters.count, text)]
 
 
 def test_the_first_translation_that_keeps_all_placeholders_is_taken(score):
@@ -157,8 +192,8 @@ def test_a_text_is_translated_in_parts_if_no_translation_keeps_its_placeholders(
     text = "Delete {app} now? All the data of {app}, and %d files, will be lost. Really delete?"
     best, chosen = score.translate(Forgetful(), [text], nbest=2)
     assert best == ["{app} {app}"]
-    # one sentence is too long, so the text between its placeholders is translated
-    sentence = "All the data of {app} and , %d files, will be lost."
+    # one sentence is too long; one part between its placeholders is short enough
+    sentence = "All the data of {app}and , %d files, will be lost."
     assert chosen == [f"now? {{app}} Delete {sentence} delete? Really"]
     assert score.keeps(text, chosen[0])
 
