@@ -20,9 +20,9 @@ DEVANAGARI = re.compile("[\u0900-\u097f]")
 STAND_INS = "αжաაあ"  # letters of different scripts, which subwords do not join
 PLACEHOLDER = re.compile(  # %1$s and %1$tB, %d and %.2f, {name}, ^1
     r"(?<!%)%(?:\d+\$[-+0#,]*\d*(?:\.\d+)?t?[A-Za-z]|[-+0#,]*\d*(?:\.\d+)?[dfs](?![a-z]))"
-    rf"|\{{[A-Za-z0-9_.]+\}}|(?<!\d)\^\d(?!\d)|[{STAND_INS}]"
+    rf"|\{{[A-Za-z0-9_.]+\}}|(?<!(?<!\^)\d)\^\d(?!\d)|[{STAND_INS}]"
 )
-ZERO_WIDTH = re.compile("[\u200b-\u200d]")  # invisible, and only in some copies of a word
+ZERO_WIDTH = re.compile("[\u200b-\u200d]")  # not letters, and only in some copies of a word
 
 
 def main(arguments=None):

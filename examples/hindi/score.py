@@ -75,6 +75,8 @@ def score(translator, rows, arguments):
     for name, texts in (("kept by the best text", best), ("kept", chosen)):
         kept = sum(keeps(sources[number], texts[number]) for number in marked)
         figures[name] = round(100 * kept / len(marked), 1) if marked else ""
+    untranslated = [number for number in marked if sources[number] == chosen[number]]
+    figures["untranslated"] = len(untranslated) if marked else ""
     return figures
 
 
@@ -82,14 +84,17 @@ def translate(translator, texts, tag=None, nbest=5, parts=PARTS):
     """Return (the best translations, the best ones that keep the placeholders): lists of strings.
 
     If none of the `nbest` translations keeps them, each sentence is translated by itself, and if
-    none of its translations does, the text between the placeholders.
+    none of its translations does, the text between the placeholders. The last resort is the source.
     """
     candidates = translate_nbest(translator, texts, tag, nbest)
     best = [row[0] for row in candidates]
     chosen = [*map(first_that_keeps, texts, candidates)]
     for number, text in enumerate(texts):
-        if chosen[number] is None:
-            chosen[number] = in_parts(translator, text, tag, nbest, parts) if parts else text
+        if chosen[number] is None and parts:
+            joined = in_parts(translator, text, tag, nbest, parts)
+            chosen[number] = joined if keeps(text, joined) else text
+        elif chosen[number] is None:
+            chosen[number] = text
     return best, chosen
 
 
@@ -134,7 +139,7 @@ def first_that_keeps(source, texts):
     """Return the best translation that keeps all placeholders, or None if none does."""
     if not has_words(source):
         return source  # nothing to translate
-    return next((text for text in texts if keeps(source, text)), None)
+    return next((text for text in texts if text.strip() and keeps(source, text)), None)
 
 
 def align(translator, arguments):

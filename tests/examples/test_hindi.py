@@ -91,6 +91,7 @@ def test_joined_texts_have_only_answers_with_their_placeholders(prepare):
     [
         ("%1$s of %2$d, %s and %.2f", ["%1$s", "%2$d", "%s", "%.2f"]),
         ("{app_name} has ^1%, {+^2} and {0}", ["{app_name}", "^1", "^2", "{0}"]),
+        ("^1^2", ["^1", "^2"]),
         ("%sमें %1$s's %d%%", ["%s", "%1$s", "%d"]),
         ("%1$dh %2$dm on %1$tB, %%d, 100%%", ["%1$d", "%2$d", "%1$tB"]),
         ("100% complete, 50%discount, {count, plural, other {x y}}, 2^x, 2^10", []),
@@ -196,6 +197,18 @@ def test_a_text_is_translated_in_parts_if_no_translation_keeps_its_placeholders(
     sentence = "All the data of {app}and , %d files, will be lost."
     assert chosen == [f"now? {{app}} Delete {sentence} delete? Really"]
     assert score.keeps(text, chosen[0])
+
+
+@pytest.mark.parametrize("text", ["घंटे%dघंटे में", "बैटरी%d में", "^1फ़ाइल में"])
+def test_a_text_stays_as_it_is_if_its_translated_parts_spoil_a_placeholder(score, text):
+    class Spoiler(Reverser):
+        """Translate words in a way that changes the meaning of a placeholder next to them."""
+
+        def translate_nbest(self, sources, nbest):
+            words = {"घंटे": "hours", "घंटे में": "hours", "बैटरी": "50%", "फ़ाइल में": "5"}
+            return [[self.result(words.get(source, ""))] * nbest for source in sources]
+
+    assert score.translate(Spoiler(), [text], nbest=2) == ([""], [text])
 
 
 def test_figures_replace_those_of_the_same_model_and_texts(score, tmp_path):
