@@ -263,13 +263,21 @@ PROGRAMS = ("examples", "experiments", "benchmarks")
 @pytest.fixture
 def example(request, monkeypatch):
     """Function that imports a module of an example; the test module's `FOLDER` is its folder."""
-    known = {*sys.modules}
+    # another example may have a module of the same name
+    for name in _modules_of_programs():
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(request.module.FOLDER)
     yield importlib.import_module
+    for name in _modules_of_programs():
+        del sys.modules[name]
+
+
+def _modules_of_programs():
+    """Return the names of imported modules from the folders in `PROGRAMS`."""
     root = Path(__file__).parents[1]
-    for name in {*sys.modules} - known:
-        file = Path(getattr(sys.modules[name], "__file__", None) or "")
-        if any(
-            file.is_relative_to(root / part) for part in ("examples", "experiments", "benchmarks")
-        ):
-            del sys.modules[name]  # another example may have a module of the same name
+    files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
+    return [
+        name
+        for name, file in files.items()
+        if any(Path(file).is_relative_to(root / part) for part in PROGRAMS)
+    ]

@@ -164,6 +164,8 @@ def _put(arrays, model):
 class Vocabulary:
     """Size of a vocabulary; training needs only ids."""
 
+    grid_height = 1  # positions form a sequence, not a grid
+
     def __init__(self, vocabulary_size):
         self.vocabulary_size = vocabulary_size
         self.subwords = self
